@@ -38,7 +38,7 @@ type Progress struct {
 type Timing struct {
 	QueuedUS  int64 `json:"queued_us"`
 	ResolveUS int64 `json:"resolve_us"`
-	PersistUS int64 `json:"persist_us"` // both synced writes
+	PersistUS int64 `json:"persist_us"` // the synced write before dispatch; the one behind it writes this receipt
 	InputUS   int64 `json:"input_us"`
 	SettleUS  int64 `json:"settle_us"`
 }
