@@ -92,7 +92,8 @@ type (
 		Key     string   `json:"key"` // "Enter", "a", "Control+Shift+ArrowLeft"
 		Locator *Locator `json:"locator,omitempty"`
 	}
-	// ScrollArguments: DX and DY in CSS pixels, −100,000 to 100,000, positive is right and down.
+	// ScrollArguments: DX and DY in CSS pixels, −100,000 to 100,000, positive is
+	// right and down. Without Locator and Point the page itself scrolls.
 	ScrollArguments struct {
 		Locator *Locator `json:"locator,omitempty"`
 		Point   *Point   `json:"point,omitempty"`

@@ -66,7 +66,7 @@ var methodTable = []MethodInfo{
 	write(MethodFill, checkFill, "Puts exactly this text into a field, in place of what it held, and reads it back."),
 	write(MethodType, checkType, "Types text key by key, into an element or into what has the focus."),
 	write(MethodPress, checkPress, "Presses a key or a combination, on an element or on what has the focus."),
-	write(MethodScroll, checkScroll, "Scrolls at an element or a point by CSS pixels."),
+	write(MethodScroll, checkScroll, "Scrolls the page, or what is at an element or a point, by CSS pixels."),
 	write(MethodViewport, checkViewport, "Sets the Page's size in CSS pixels and its device pixel ratio."),
 	write(MethodDialog, checkDialog, "Answers the open dialog."),
 	write(MethodDownload, checkDownload, "Clicks an element and takes the file that comes."),
@@ -74,7 +74,7 @@ var methodTable = []MethodInfo{
 	read(MethodObserve, ReadDeadline, checkObserve, "Lists the controls and texts of the target, with a token for the next write; a picture if asked for."),
 	read(MethodScreenshot, ReadDeadline, checkScreenshot, "Takes a picture; its size is the coordinate system of points."),
 	read(MethodWait, WaitDeadline, checkWait, "Waits until a text, an element or a URL is there, or gone."),
-	read(MethodVerify, ReadDeadline, checkVerify, "Checks one assertion against the real page."),
+	read(MethodVerify, ReadDeadline, checkVerify, "Checks one assertion against the real page. text, value and url take equals (the whole) or text (a part), value also its locator; present and absent take a locator or a text; count takes a locator and a count."),
 }
 
 var methodIndex = func() map[Method]int {

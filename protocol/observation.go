@@ -88,6 +88,7 @@ type Cue struct {
 // CuePhase is how far the operation of a cue has come.
 type CuePhase string
 
+// The phases of a cue, in order; one of the last three ends it.
 const (
 	CueAttempted    CuePhase = "attempted"
 	CueDispatched   CuePhase = "dispatched"

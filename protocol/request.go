@@ -126,13 +126,12 @@ type Demand struct {
 
 // Status is the daemon's own state.
 type Status struct {
-	Version    string         `json:"version"`
-	Process    int            `json:"process"`
-	Store      string         `json:"store"` // "ok" or a reason code
-	Message    string         `json:"message,omitempty"`
-	Resources  map[string]int `json:"resources"` // by lifecycle
-	Browser    string         `json:"browser"`   // "up", "starting", "down", "failed"
-	LateDrops  uint64         `json:"late_results_dropped"`
-	Zombies    int            `json:"zombies"` // fenced incarnations that have not ended
-	Goroutines int            `json:"goroutines"`
+	Version     string         `json:"version"`
+	Process     int            `json:"process"`
+	Store       string         `json:"store"` // "ok" or a reason code
+	Message     string         `json:"message,omitempty"`
+	Resources   map[string]int `json:"resources"`    // by lifecycle
+	Browser     string         `json:"browser"`      // "up", "starting", "down", "failed"
+	LateResults uint64         `json:"late_results"` // results that came after their operation had its outcome, and were dropped
+	Goroutines  int            `json:"goroutines"`
 }

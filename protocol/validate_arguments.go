@@ -61,7 +61,9 @@ func checkPress(a *PressArguments, f *faults) {
 }
 
 func checkScroll(a *ScrollArguments, f *faults) {
-	f.target("", a.Locator, a.Point)
+	if a.Locator != nil || a.Point != nil {
+		f.target("", a.Locator, a.Point)
+	}
 	inRange(f, "dx", a.DX, -maxScroll, maxScroll, "CSS pixels")
 	inRange(f, "dy", a.DY, -maxScroll, maxScroll, "CSS pixels")
 	f.unless(a.DX != 0 || a.DY != 0, "dy", "or dx must be other than 0")

@@ -52,7 +52,7 @@ func TestBadArguments(t *testing.T) {
 		{"type", `{"text":""}`, "arguments.text must be 1 to"},
 		{"press", `{"key":""}`, "arguments.key must be 1 to 64 bytes"},
 		{"press", `{"key":"a\n"}`, "no control character"},
-		{"scroll", `{"dy":5}`, "exactly one of"},
+		{"scroll", `{"dy":5,"locator":{"css":"a"},"point":{"x":1,"y":1}}`, "exactly one of"},
 		{"scroll", `{"locator":{"css":"a"}}`, "other than 0"},
 		{"scroll", `{"locator":{"css":"a"},"dx":100001}`, "arguments.dx must be"},
 		{"viewport", `{"width":16385,"height":1}`, "arguments.width must be 1 to 16384"},

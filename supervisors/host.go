@@ -40,6 +40,7 @@ func (h *HostState) Phase() HostPhase { return h.phase }
 // HostEvent is what happens to a host's supervisor.
 type HostEvent interface{ hostEvent() }
 
+// The events of a host's supervisor.
 type (
 	// Needed: a target wants the host. It leaves failed when Anew is set.
 	Needed  struct{ Anew bool }
@@ -62,6 +63,7 @@ func (StopHost) hostEvent() {}
 // HostCommand is what a host's supervisor wants done.
 type HostCommand interface{ hostCommand() }
 
+// The commands of a host's supervisor.
 type (
 	StartHost struct{ Life uint64 }
 	// TellUp, TellDown, TellFailed go to every target of the host.

@@ -78,7 +78,7 @@ func (a *targetActor) happened(ctx actor.Context, m target.Happened) {
 		a.step(ctx, Gone{Gen: m.Gen})
 		return
 	case targets.EventNavigated:
-		ctx.Send(a.scope, scope.Disturbed{Gen: m.Gen})
+		ctx.Send(a.scope, scope.Disturbed{Gen: m.Gen, Document: m.Event.Page.Document})
 	}
 	before, _ := a.Directory.Get(a.id)
 	now := a.Directory.Update(a.id, func(e *broker.Entry) { a.confirm(&e.Record, m.Event.Page) })

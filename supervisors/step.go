@@ -65,6 +65,7 @@ func (t *Target) Generation() protocol.Generation { return t.gen }
 // TargetEvent is what happens to a target's supervisor.
 type TargetEvent interface{ targetEvent() }
 
+// The events of a target's supervisor.
 type (
 	// Start begins: the first incarnation, or the return after a restart.
 	Start struct{}
@@ -138,6 +139,7 @@ func (Woke) targetEvent()        {}
 // TargetCommand is what a target's supervisor wants done.
 type TargetCommand interface{ targetCommand() }
 
+// The commands of a target's supervisor.
 type (
 	// CloseAdmission closes the scope's admission with these words.
 	CloseAdmission struct {

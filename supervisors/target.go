@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -46,6 +47,8 @@ type Shared struct {
 	Limits    scope.Limits
 	Logger    *slog.Logger
 	Running   *sync.WaitGroup
+	// Late counts results that came after their operation had its outcome.
+	Late atomic.Uint64
 }
 
 // targetActor is the shell of one target's supervisor. It is the parent of the
@@ -146,6 +149,7 @@ func (a *targetActor) spawnScope(ctx actor.Context) {
 	}
 	a.scope = ctx.Spawn(scope.Props(scope.Config{Resource: a.id, Reserve: reserve, Opening: a.opening && a.scope == nil,
 		Store: a.Scopes, Publisher: a.Publisher, Supervisor: a.self, Seams: a.Seams, Limits: a.Limits, Logger: a.Logger, Running: a.Running,
+		OnLate: func() { a.Late.Add(1) },
 		OnHeld: func(o protocol.OwnerID) {
 			a.Directory.Update(a.id, func(e *broker.Entry) { e.Record.HeldBy = o })
 		}}))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -48,7 +49,20 @@ type (
 	PanicHost struct{ Why string }
 )
 
-// NewTree makes a tree in an actor system of its own. load returns everything
+// NewSystem makes the process's one actor system; only the library's warnings reach the log.
+func NewSystem(log *slog.Logger) *actor.ActorSystem {
+	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(quiet{log.Handler()}) }))
+}
+
+type quiet struct{ slog.Handler }
+
+func (h quiet) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && h.Handler.Enabled(ctx, l)
+}
+func (h quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{h.Handler.WithAttrs(a)} }
+func (h quiet) WithGroup(n string) slog.Handler      { return quiet{h.Handler.WithGroup(n)} }
+
+// NewTree makes a tree in an actor system. load returns everything
 // retained; it is asked at the beginning and whenever the host's supervisor had
 // to be made anew.
 func NewTree(system *actor.ActorSystem, s *Shared, load func() ([]Retained, error)) *Tree {
@@ -96,6 +110,7 @@ func (t *Tree) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	t.system.Root.Stop(t.host)
 	done := make(chan struct{})
 	go func() { t.Running.Wait(); close(done) }()
 	select {

@@ -51,6 +51,8 @@ type Config struct {
 	Writes, URLs int
 	// HostState says how the browser is.
 	HostState func() string
+	// Late is how many results came too late.
+	Late func() uint64
 	// Running counts the broker's goroutines.
 	Running *sync.WaitGroup
 }

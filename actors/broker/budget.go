@@ -58,23 +58,62 @@ func (b *budgets) spend(c protocol.Caller, r protocol.Request) *protocol.Problem
 	if b.writes >= 0 && s.writes+n > b.writes {
 		return &protocol.Problem{Reason: protocol.ReasonBudget, Message: fmt.Sprintf("This user turn has spent %d of its %d writes. A new message of the person opens a new budget.", s.writes, b.writes)}
 	}
-	if r.Method == protocol.MethodNavigate && b.urls >= 0 {
-		args, err := protocol.Arguments[protocol.NavigateArguments](r.Arguments)
-		if err == nil {
-			seen := s.urls[r.Resource]
-			u := withoutFragment(args.URL)
-			if !seen[u] && len(seen) >= b.urls {
-				return &protocol.Problem{Reason: protocol.ReasonBudget, Message: fmt.Sprintf("This user turn has opened %d distinct addresses on this Page, which is its budget. A new message of the person opens a new one.", len(seen))}
-			}
-			if seen == nil {
-				seen = map[string]bool{}
-				s.urls[r.Resource] = seen
-			}
-			seen[u] = true
-		}
+	if p := b.spendURLs(s, r); p != nil {
+		return p
 	}
 	s.writes += n
 	return nil
+}
+
+// spendURLs counts the distinct addresses that a request opens on its Page.
+func (b *budgets) spendURLs(s *spent, r protocol.Request) *protocol.Problem {
+	if b.urls < 0 {
+		return nil
+	}
+	seen := s.urls[r.Resource]
+	fresh := map[string]bool{}
+	for _, u := range addresses(r) {
+		if u = withoutFragment(u); !seen[u] {
+			fresh[u] = true
+		}
+	}
+	if len(fresh) > 0 && len(seen)+len(fresh) > b.urls {
+		return &protocol.Problem{Reason: protocol.ReasonBudget, Message: fmt.Sprintf("This user turn has opened %d distinct addresses on this Page, and its budget is %d. A new message of the person opens a new one.", len(seen), b.urls)}
+	}
+	if seen == nil {
+		seen = map[string]bool{}
+		s.urls[r.Resource] = seen
+	}
+	for u := range fresh {
+		seen[u] = true
+	}
+	return nil
+}
+
+// addresses are the URLs that a request names; those of a batch, too.
+func addresses(r protocol.Request) []string {
+	one := func(p protocol.Primitive) []string {
+		if p.Method != protocol.MethodNavigate {
+			return nil
+		}
+		a, err := protocol.Arguments[protocol.NavigateArguments](p.Arguments)
+		if err != nil {
+			return nil
+		}
+		return []string{a.URL}
+	}
+	if r.Method != protocol.MethodBatch {
+		return one(protocol.Primitive{Method: r.Method, Arguments: r.Arguments})
+	}
+	batch, err := protocol.Arguments[protocol.BatchArguments](r.Arguments)
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, p := range batch.Primitives {
+		all = append(all, one(p)...)
+	}
+	return all
 }
 
 func withoutFragment(u string) string {

@@ -91,6 +91,8 @@ type Config struct {
 	Logger     *slog.Logger
 	// OnHeld is told who has the lease; it does not block.
 	OnHeld func(protocol.OwnerID)
+	// OnLate counts a result that came too late.
+	OnLate func()
 	// Running counts the goroutines of all scopes.
 	Running *sync.WaitGroup
 }
@@ -123,6 +125,7 @@ type shell struct {
 	inc      *actor.PID
 	incGen   protocol.Generation
 	prepared targets.Prepared
+	try      uint64 // of the Resolve that prepared belongs to
 	mark     Mark
 	permit   *permit
 	cancel   context.CancelFunc
@@ -177,7 +180,9 @@ func (a *shell) Receive(ctx actor.Context) {
 		a.minted[a.asked] = mint{Minted: Minted{Token: t, Epoch: m.Epoch}, reply: m.Reply}
 		a.step(Seen{Ask: a.asked, Owner: m.Owner, Gen: m.Gen, Epoch: m.Epoch, Geometry: m.Geometry, Token: t})
 	case resolvedMsg:
-		a.prepared = m.prepared
+		if m.Try == a.try { // what an earlier one found must not be used for this one
+			a.prepared = m.prepared
+		}
 		a.step(m.Resolved)
 	case storedMsg:
 		a.mark = m.mark
@@ -291,10 +296,11 @@ func call(op Op, geometry string) targets.Call {
 }
 
 func (a *shell) resolve(c Resolve) {
+	a.try = c.Try
 	op, gen, self, root := c.Op, c.Gen, a.self, a.root
 	a.root.Send(a.inc, target.Prepare{Call: call(op, c.Geometry), Until: op.Until,
 		Done: func(p targets.Prepared, problem *protocol.Problem, took time.Duration) {
-			root.Send(self, resolvedMsg{prepared: p, Resolved: Resolved{Key: op.Key, Gen: gen, Problem: problem, Element: p.Element, Point: p.Point, Took: took}})
+			root.Send(self, resolvedMsg{prepared: p, Resolved: Resolved{Key: op.Key, Gen: gen, Try: c.Try, Problem: problem, Element: p.Element, Point: p.Point, Took: took}})
 		}})
 }
 
@@ -354,6 +360,7 @@ func (a *shell) finish(c StoreEnding) {
 
 // late keeps what came after its operation had its outcome: as evidence only.
 func (a *shell) late(c Late) {
+	a.OnLate()
 	a.Store.History(protocol.HistoryEntry{At: protocol.Time(time.Now().UnixMilli()), Event: "late", Resource: a.Resource,
 		Generation: c.Gen, Owner: c.Key.Owner, OperationID: c.Key.ID, State: c.Outcome.State, Effect: c.Outcome.Effect, Reason: c.Outcome.Reason})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"reins/protocol"
+	"reins/targets"
 )
 
 func (s *stepper) refusal(op Op, why protocol.Reason, message string) protocol.Receipt {
@@ -65,6 +66,34 @@ func (s *stepper) receipt(r *runningOp, state protocol.State, why protocol.Reaso
 		rc.LastAppliedIndex = protocol.Index(-1)
 	}
 	return rc
+}
+
+// unknown stands for a last index that nobody can tell.
+const unknown = -2
+
+// checked holds an adapter to its contract: an outcome that cannot be true is
+// uncertain, never better than that.
+func checked(o targets.Outcome) targets.Outcome {
+	switch o.State {
+	case protocol.StateApplied, protocol.StateUncertain:
+	case protocol.StateFailed:
+		if o.Unanswered {
+			o.State = protocol.StateUncertain // failed says that no written byte is unanswered
+		}
+	case protocol.StateRefused:
+		if o.Unanswered {
+			o.State = protocol.StateUncertain
+			break
+		}
+		// Admitted, and not a byte of it was written: nothing happened.
+		o.State, o.Effect, o.LastDone, o.Begun = protocol.StateCancelled, "", -1, 0
+	default:
+		o.State, o.Reason, o.Message, o.LastDone = protocol.StateUncertain, protocol.ReasonInternal, "", unknown
+	}
+	if o.State == protocol.StateUncertain && o.Reason == "" {
+		o.Reason = protocol.ReasonAnswerLost
+	}
+	return o
 }
 
 func (s *stepper) cue(phase protocol.CuePhase, rc protocol.Receipt) { s.cueFor(s.run, phase, rc) }

@@ -18,7 +18,8 @@
 //	I2  Run is commanded only after its admission is stored, under the open generation, and once.
 //	I3  The epoch is advanced before each dispatch and never goes down.
 //	I4  Every submitted operation is answered exactly once.
-//	I5  refused and cancelled are only said of operations for which Run was not commanded.
+//	I5  refused and cancelled are only said of operations for which Run was not commanded,
+//	    or of which the adapter says that no byte was written.
 //	I6  After Fence nothing is dispatched until Open names the new generation.
 //	I7  While another owner holds the lease nothing of this owner is queued or dispatched.
 //	I8  A result of another generation or of an operation already ended changes no receipt.

@@ -47,10 +47,11 @@ type (
 	// OwnerLost says that the owner's last connection ended, OwnerBack that it has one.
 	OwnerLost struct{ Owner protocol.OwnerID }
 	OwnerBack struct{ Owner protocol.OwnerID }
-	// Resolved answers Resolve.
+	// Resolved answers Resolve, whose Try it echoes.
 	Resolved struct {
 		Key     Key
 		Gen     protocol.Generation
+		Try     uint64
 		Problem *protocol.Problem
 		Element *protocol.Control
 		Point   *protocol.Point
@@ -98,8 +99,12 @@ type (
 		Token    protocol.Token // random, minted by the shell
 	}
 	// Disturbed says that the target changed without an operation of ours, so
-	// that what was observed before no longer holds.
-	Disturbed struct{ Gen protocol.Generation }
+	// that what was observed before no longer holds. Document, if known, is the
+	// document it has now: that an operation of ours has brought.
+	Disturbed struct {
+		Gen      protocol.Generation
+		Document string
+	}
 	// Reserved answers Reserve.
 	Reserved struct {
 		UpTo protocol.Epoch
@@ -155,10 +160,12 @@ type (
 		Ask   uint64
 		Stale bool // the generation ended meanwhile
 	}
-	// Resolve asks the incarnation to find what the operation names.
+	// Resolve asks the incarnation to find what the operation names. Try is another
+	// number each time: an id that was refused may come again with other content.
 	Resolve struct {
 		Op       Op
 		Gen      protocol.Generation
+		Try      uint64
 		Geometry string
 	}
 	// StoreAdmission asks for the first synced write.

@@ -42,11 +42,14 @@ type State struct {
 	floor protocol.Epoch
 	// mark: the next write needs a token of at least this epoch; 0 for none.
 	mark protocol.Epoch
+	// document is the main frame's, as the last operation or disturbance left it.
+	document string
 
 	lease  lease
 	tokens tokens
 	queue  []Op
 	run    *runningOp
+	tries  uint64 // counts what came to the head
 	// settling: the supervisor waits for Settled.
 	settling bool
 	limits   Limits
@@ -61,21 +64,21 @@ type Limits struct {
 }
 
 type runningOp struct {
-	op       Op
-	stage    stage
-	gen      protocol.Generation
-	epoch    protocol.Epoch
-	reserve  protocol.Epoch // what its admission reserves; 0 for nothing
-	geometry string
-	headAt   time.Time
+	op      Op
+	stage   stage
+	gen     protocol.Generation
+	try     uint64
+	epoch   protocol.Epoch
+	reserve protocol.Epoch // what its admission reserves; 0 for nothing
+	seen    token          // what its observation was bound to; zero without one
 	// withdrawn: the operation must not be dispatched (or must stop); the reason
 	// goes into its receipt.
 	withdrawn protocol.Reason
+	revoked   bool
 	element   *protocol.Control
 	point     *protocol.Point
 	receipt   protocol.Receipt // while ending
 	timing    protocol.Timing
-	suspected bool
 }
 
 // New makes the state of a scope. Epochs start above reserve, which is what the

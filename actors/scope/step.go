@@ -47,15 +47,13 @@ func Step(s *State, now time.Time, ev Event) []Command {
 	case Seen:
 		st.seen(e)
 	case Disturbed:
-		// An operation of ours that is under way reports the change itself.
-		if e.Gen == s.gen && (s.run == nil || s.run.stage != running) {
-			st.disturb()
-		}
+		st.disturbed(e)
 	case Reserved:
 		s.asked = 0
-		if e.OK {
-			s.reserve = max(s.reserve, e.UpTo)
+		if !e.OK {
+			return nil // asked again at the next event, so that a failing store is not hammered
 		}
+		s.reserve = max(s.reserve, e.UpTo)
 	case Tick:
 		st.expire()
 	}
@@ -90,7 +88,9 @@ func (s *stepper) submit(op Op) {
 		s.refuse(op, protocol.ReasonResourceClosed, "")
 	case !s.open && !waits && m != protocol.MethodClose:
 		s.refuse(op, s.reason, s.message)
-	case m != protocol.MethodOpen && op.Request.Generation != s.gen:
+	case m != protocol.MethodOpen && op.Request.Generation != s.gen && (m != protocol.MethodClose || s.gen != 0):
+		// A target that has not come back in this life of the scope can be closed by
+		// whatever generation it had.
 		s.refuse(op, protocol.ReasonStaleGeneration, fmt.Sprintf("%s is at generation %d, the request names %d. Observe and use generation %d.", s.resource, s.gen, op.Request.Generation, s.gen))
 	case s.leaseOf() != "" && s.leaseOf() != op.Key.Owner:
 		s.refuseHeld(op)
@@ -105,6 +105,9 @@ func (s *stepper) submit(op Op) {
 
 // advance brings the next queued operation to the head, if nothing runs.
 func (s *stepper) advance() {
+	if s.settling && s.run == nil {
+		s.settled() // before a close that waits behind it begins
+	}
 	for s.run == nil && len(s.queue) > 0 {
 		op := s.queue[0]
 		if !s.open && (op.Request.Method != protocol.MethodClose || s.closed) {
@@ -113,15 +116,14 @@ func (s *stepper) advance() {
 		s.queue = s.queue[1:]
 		s.head(op)
 	}
-	if s.settling && s.run == nil {
-		s.settling = false
-		s.do(Settled{})
-	}
 }
 
 // head checks what must hold at the head of the queue, then has the locator resolved.
 func (s *stepper) head(op Op) {
-	geometry, reason := s.checkToken(op)
+	if s.refuseLate(op) {
+		return
+	}
+	t, reason := s.checkToken(op)
 	if reason != "" {
 		s.refuse(op, reason, "")
 		return
@@ -129,7 +131,12 @@ func (s *stepper) head(op Op) {
 	if op.Until.IsZero() {
 		op.Until = s.now.Add(op.RunFor)
 	}
-	s.run = &runningOp{op: op, stage: resolving, gen: s.gen, headAt: s.now, geometry: geometry,
+	gen := s.gen
+	if gen == 0 {
+		gen = op.Request.Generation // a close before anything was opened here
+	}
+	s.tries++
+	s.run = &runningOp{op: op, stage: resolving, gen: gen, try: s.tries, seen: t,
 		timing: protocol.Timing{QueuedUS: s.now.Sub(op.Queued).Microseconds()}}
 	if op.Request.Method == protocol.MethodClose {
 		s.cue(protocol.CueAttempted, protocol.Receipt{})
@@ -139,51 +146,79 @@ func (s *stepper) head(op Op) {
 	if s.planted[protocol.BugEffectBeforePersist] {
 		s.run.epoch = s.nextEpoch()
 	}
-	s.do(Resolve{Op: op, Gen: s.gen, Geometry: geometry})
+	s.do(Resolve{Op: op, Gen: gen, Try: s.tries, Geometry: t.geometry})
 }
 
-// checkToken says whether the observation of a request still holds.
-func (s *stepper) checkToken(op Op) (geometry string, reason protocol.Reason) {
+// refuseLate refuses an operation that has waited too long for the head, and
+// reports whether it did.
+func (s *stepper) refuseLate(op Op) bool {
+	switch {
+	case !op.Until.IsZero() && !s.now.Before(op.Until):
+		s.refuse(op, protocol.ReasonDeadline, "The deadline passed while it waited in the queue; nothing happened.")
+	case !op.QueueUntil.IsZero() && !s.now.Before(op.QueueUntil):
+		s.refuse(op, protocol.ReasonQueueTimeout, "")
+	default:
+		return false
+	}
+	return true
+}
+
+// checkToken says whether the observation of a request still holds, and what it
+// was bound to; the zero token where the request names none.
+func (s *stepper) checkToken(op Op) (token, protocol.Reason) {
 	if op.Request.Method == protocol.MethodClose {
-		return "", ""
+		return token{}, ""
 	}
 	name := op.Request.Observation
 	t, known := s.tokens.by[name]
 	fresh := known && t.owner == op.Key.Owner && t.gen == s.gen && t.epoch >= s.floor
 	switch {
 	case s.mark != 0 && op.Request.Method != protocol.MethodOpen && (!fresh || t.epoch < s.mark):
-		return "", protocol.ReasonObserveRequired
+		return token{}, protocol.ReasonObserveRequired
 	case name != "" && !fresh:
-		return "", protocol.ReasonStaleObservation
+		return token{}, protocol.ReasonStaleObservation
 	}
-	return t.geometry, ""
+	return t, ""
+}
+
+// outdated reports whether something else happened since the observation that
+// the running operation was checked with at the head.
+func (s *stepper) outdated(r *runningOp) bool {
+	return r.seen != (token{}) && r.seen.epoch < s.floor
 }
 
 func (s *stepper) resolved(e Resolved) {
 	r := s.run
-	if r == nil || r.op.Key != e.Key || r.stage != resolving || r.gen != e.Gen {
+	if r == nil || r.try != e.Try || r.stage != resolving || r.gen != e.Gen {
 		return
 	}
 	r.timing.ResolveUS = e.Took.Microseconds()
 	r.element, r.point = e.Element, e.Point
-	s.cue(protocol.CueAttempted, protocol.Receipt{})
+	p := e.Problem
 	switch {
 	case r.withdrawn != "":
 		s.run = nil
 		s.answerWithdrawn(r.op, r.withdrawn)
-	case e.Problem != nil:
-		s.run = nil
-		rc := s.refusal(r.op, e.Problem.Reason, e.Problem.Message)
-		rc.Candidates = e.Problem.Candidates
-		rc.Timing = r.timing
-		if e.Problem.Dialog != nil {
-			rc.Page = &protocol.Page{Dialog: e.Problem.Dialog}
-		}
-		s.cueFor(r, protocol.CueFailed, rc)
-		s.do(Answer{Key: r.op.Key, Receipt: rc})
-	default:
-		s.admit()
+		return
+	case !s.now.Before(r.op.Until):
+		p = &protocol.Problem{Reason: protocol.ReasonDeadline, Message: "The deadline passed while the element was looked for; nothing happened."}
+	case p == nil && s.outdated(r):
+		p = &protocol.Problem{Reason: protocol.ReasonStaleObservation, Message: protocol.ReasonStaleObservation.Sentence()}
 	}
+	s.cue(protocol.CueAttempted, protocol.Receipt{})
+	if p == nil {
+		s.admit()
+		return
+	}
+	s.run = nil
+	rc := s.refusal(r.op, p.Reason, p.Message)
+	rc.Candidates = p.Candidates
+	rc.Timing = r.timing
+	if p.Dialog != nil {
+		rc.Page = &protocol.Page{Dialog: p.Dialog}
+	}
+	s.cueFor(r, protocol.CueFailed, rc)
+	s.do(Answer{Key: r.op.Key, Receipt: rc})
 }
 
 // admit has the admission stored: the first synced write.
@@ -191,11 +226,11 @@ func (s *stepper) admit() {
 	r := s.run
 	r.stage = admitting
 	if s.planted[protocol.BugEffectBeforePersist] && r.op.Request.Method != protocol.MethodClose {
-		s.do(Run{Op: r.op, Gen: r.gen, Epoch: r.epoch, Geometry: r.geometry})
+		s.do(Run{Op: r.op, Gen: r.gen, Epoch: r.epoch, Geometry: r.seen.geometry})
 	}
 	c := StoreAdmission{Op: r.op, Gen: r.gen, Epoch: s.epoch + 1}
-	// A batch uses an epoch a primitive, and one more may be needed behind it.
-	if s.epoch+protocol.MaxPrimitives+8 > s.reserve {
+	// A batch uses an epoch a primitive, and disturbances go on meanwhile.
+	if s.epoch+protocol.EpochReserve/4 > s.reserve {
 		c.Reserve = s.epoch + protocol.EpochReserve
 	}
 	r.reserve = c.Reserve
@@ -219,11 +254,8 @@ func (s *stepper) admissionStored(e AdmissionStored) {
 	}
 	s.reserve = max(s.reserve, r.reserve)
 	closing := r.op.Request.Method == protocol.MethodClose
-	if r.withdrawn == "" && !s.open && !closing && !s.planted[protocol.BugAdmissionLeftOpen] {
-		r.withdrawn = protocol.ReasonFenced
-	}
-	if r.withdrawn == "" && !s.now.Before(r.op.Until) {
-		r.withdrawn = protocol.ReasonDeadline
+	if r.withdrawn == "" {
+		r.withdrawn = s.recheck(r, closing)
 	}
 	if r.withdrawn != "" {
 		s.end(s.receipt(r, protocol.StateCancelled, r.withdrawn, "It was withdrawn before anything was sent; nothing happened."))
@@ -236,7 +268,23 @@ func (s *stepper) admissionStored(e AdmissionStored) {
 	}
 	r.epoch = s.nextEpoch()
 	s.cue(protocol.CueDispatched, protocol.Receipt{})
-	s.do(Run{Op: r.op, Gen: r.gen, Epoch: r.epoch, Geometry: r.geometry})
+	s.do(Run{Op: r.op, Gen: r.gen, Epoch: r.epoch, Geometry: r.seen.geometry})
+}
+
+// recheck says why an operation that was in order at the head must not be
+// dispatched now.
+func (s *stepper) recheck(r *runningOp, closing bool) protocol.Reason {
+	switch {
+	case closing && s.closed:
+		return protocol.ReasonResourceClosed // it closed by itself meanwhile
+	case !closing && (!s.open || r.gen != s.gen) && !s.planted[protocol.BugAdmissionLeftOpen]:
+		return protocol.ReasonFenced
+	case !s.now.Before(r.op.Until):
+		return protocol.ReasonDeadline
+	case s.outdated(r):
+		return protocol.ReasonStaleObservation
+	}
+	return ""
 }
 
 // nextEpoch advances the epoch before a dispatch and outdates what others saw.
@@ -257,23 +305,23 @@ func (s *stepper) ran(e Ran) {
 		s.do(Late{Key: e.Key, Gen: e.Gen, Outcome: e.Outcome})
 		return
 	}
-	o := e.Outcome
+	o := checked(e.Outcome)
 	if o.Begun > 1 {
 		s.epoch += protocol.Epoch(o.Begun - 1)
 	}
-	state, reason := o.State, o.Reason
-	if state == protocol.StateRefused {
-		// Admitted, and not a byte of it was written: nothing happened.
-		state = protocol.StateCancelled
+	state, reason, message := o.State, o.Reason, o.Message
+	if o.Navigated && o.Page != nil {
+		s.document = o.Page.Document
 	}
-	message := o.Message
 	if r.withdrawn != "" && state != protocol.StateApplied {
 		reason, message = r.withdrawn, ""
 	}
 	rc := s.receipt(r, state, reason, message)
 	rc.Effect, rc.Progress, rc.Page, rc.Download = o.Effect, o.Progress, o.Page, o.Download
 	rc.Candidates, rc.ActualValue = o.Candidates, o.ActualValue
-	rc.LastAppliedIndex = protocol.Index(o.LastDone)
+	if o.LastDone != unknown {
+		rc.LastAppliedIndex = protocol.Index(o.LastDone)
+	}
 	rc.Timing.InputUS, rc.Timing.SettleUS = o.InputUS, o.SettleUS
 	rc.ObserveRequired = o.ObserveRequired || state == protocol.StateUncertain
 	if o.Unanswered {
@@ -331,91 +379,6 @@ func (s *stepper) endingStored(e EndingStored) {
 	s.do(Answer{Key: r.op.Key, Receipt: rc, Recorded: e.OK})
 }
 
-// cancel withdraws an operation at whatever stage it is.
-func (s *stepper) cancel(k Key) {
-	for i, op := range s.queue {
-		if op.Key == k {
-			s.queue = append(s.queue[:i:i], s.queue[i+1:]...)
-			s.answerWithdrawn(op, protocol.ReasonCancelled)
-			return
-		}
-	}
-	if r := s.run; r != nil && r.op.Key == k && r.withdrawn == "" {
-		r.withdrawn = protocol.ReasonCancelled
-		if r.stage == running {
-			s.do(Revoke{Key: k, Reason: protocol.ReasonCancelled})
-		}
-	}
-}
-
-// fence closes admission and empties the queue. What is past the queue is
-// withdrawn and gets its outcome by Settle.
-func (s *stepper) fence(e Fence) {
-	s.open, s.reason, s.message = false, e.Reason, e.Message
-	if e.Reason == protocol.ReasonResourceClosed {
-		s.closed = true
-	}
-	// Its first incarnation is still to come after a restart that is only a delay.
-	s.opening = s.opening && e.Reason == protocol.ReasonRestoring
-	s.tokens = tokens{}
-	if !s.opening {
-		why := protocol.ReasonStaleGeneration
-		if e.Reason != protocol.ReasonRestoring {
-			why = e.Reason
-		}
-		s.flush(why, e.Message)
-	}
-	r := s.run
-	if r == nil || r.op.Request.Method == protocol.MethodClose {
-		return
-	}
-	if r.withdrawn == "" {
-		r.withdrawn = protocol.ReasonFenced
-	}
-	if r.stage == running {
-		s.do(Revoke{Key: r.op.Key, Reason: protocol.ReasonFenced})
-	}
-}
-
-// settle makes sure that everything of the old generation gets its outcome.
-func (s *stepper) settle(final bool) {
-	s.settling = true
-	r := s.run
-	if r == nil || r.op.Request.Method == protocol.MethodClose {
-		if r != nil { // the close goes on by itself; it is not of the old generation's input
-			s.settling = false
-			s.do(Settled{})
-		}
-		return
-	}
-	switch r.stage {
-	case resolving:
-		s.run = nil
-		s.answerWithdrawn(r.op, protocol.ReasonStaleGeneration)
-	case running:
-		if final {
-			s.endUncertain(protocol.ReasonFenced)
-		}
-	}
-}
-
-func (s *stepper) endUncertain(why protocol.Reason) {
-	rc := s.receipt(s.run, protocol.StateUncertain, why, why.Sentence())
-	rc.ObserveRequired = true
-	s.disturb()
-	s.require()
-	s.end(rc)
-}
-
-func (s *stepper) openFor(e Open) {
-	s.gen, s.open, s.closed, s.opening, s.settling = e.Gen, true, false, false, false
-	s.reason, s.message = "", ""
-	s.disturb()
-	if e.Restarted {
-		s.require()
-	}
-}
-
 func (s *stepper) seen(e Seen) {
 	if e.Gen != s.gen || !s.open {
 		s.do(Tokened{Ask: e.Ask, Stale: true})
@@ -423,6 +386,17 @@ func (s *stepper) seen(e Seen) {
 	}
 	s.tokens.put(e.Token, token{owner: e.Owner, gen: e.Gen, epoch: e.Epoch, geometry: e.Geometry})
 	s.do(Tokened{Ask: e.Ask})
+}
+
+// disturbed outdates what was observed, unless the change is one that an
+// operation of ours reports or has reported itself.
+func (s *stepper) disturbed(e Disturbed) {
+	ours := e.Document != "" && e.Document == s.document
+	if e.Gen != s.gen || ours || (s.run != nil && s.run.stage == running) {
+		return
+	}
+	s.document = e.Document
+	s.disturb()
 }
 
 // disturb outdates every token there is.
@@ -433,38 +407,3 @@ func (s *stepper) disturb() {
 
 // require makes the next write need an observation that begins after now.
 func (s *stepper) require() { s.mark = s.floor }
-
-// expire ends what has waited or run too long, and leases nobody uses.
-func (s *stepper) expire() {
-	kept := s.queue[:0:0]
-	for _, op := range s.queue {
-		switch {
-		case !op.Until.IsZero() && !s.now.Before(op.Until):
-			s.refuse(op, protocol.ReasonDeadline, "The deadline passed while it waited in the queue; nothing happened.")
-		case !op.QueueUntil.IsZero() && !s.now.Before(op.QueueUntil):
-			s.refuse(op, protocol.ReasonQueueTimeout, "")
-		default:
-			kept = append(kept, op)
-		}
-	}
-	s.queue = kept
-	if r := s.run; r != nil && !r.op.Until.IsZero() && s.now.After(r.op.Until.Add(Grace)) {
-		switch r.stage {
-		case resolving:
-			s.suspect(r, protocol.ReasonPageUnresponsive, "looking for the element did not end")
-			s.run = nil
-			s.refuse(r.op, protocol.ReasonDeadline, "The target did not answer in time while the element was looked for; nothing happened.")
-		case running:
-			s.suspect(r, protocol.ReasonAnswerLost, "the operation did not end")
-			s.endUncertain(protocol.ReasonAnswerLost)
-		}
-	}
-	s.leaseOf()
-}
-
-func (s *stepper) suspect(r *runningOp, why protocol.Reason, msg string) {
-	if !r.suspected {
-		r.suspected = true
-		s.do(Suspect{Gen: r.gen, Reason: why, Message: msg})
-	}
-}

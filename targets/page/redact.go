@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"reins/protocol"
 )
 
 const (
@@ -155,6 +157,12 @@ func cutOut(text, prefix, form string) string {
 
 // has reports whether text is or contains a known secret.
 func (s *secrets) has(text string) bool { return text != "" && s.scrub(text) != text }
+
+// cleanURL is a URL without the secrets that URLs carry.
+func cleanURL(u string) string {
+	clean, _ := protocol.SanitiseURL(u)
+	return clean
+}
 
 // squeeze turns every run of whitespace into one space, as locators compare.
 func squeeze(s string) string { return strings.Join(strings.FieldsFunc(s, isSpace), " ") }

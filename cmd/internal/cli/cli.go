@@ -74,8 +74,6 @@ func (a *app) root() *cobra.Command {
 		Short:         "Let programs and people share computers: every browser page an actor, every input accounted for",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          atMost(0),
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	f := root.PersistentFlags()
@@ -103,6 +101,9 @@ func (a *app) root() *cobra.Command {
 // wrapUsage tells the errors of a command that ran from cobra's own complaints
 // about the command line, and refuses a subcommand that does not exist.
 func wrapUsage(c *cobra.Command) {
+	if c.HasSubCommands() && c.RunE == nil {
+		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 	if run := c.RunE; run != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error { return ran(run(cmd, args)) }
 	}

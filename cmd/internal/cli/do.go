@@ -61,7 +61,7 @@ func (a *app) doCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "do ID METHOD [key=value… | JSON]",
 		Short: "Do one thing to a target and print its receipt",
-		Long: "Do one thing to a target and print its receipt.\n\nMethods: " + strings.Join(methodNames(), ", ") + ".\n" +
+		Long: "Do one thing to a target and print its receipt.\n\n" + methodsHelp() + "\n" +
 			"An element is named by one of --ref, --role with --name, --label, --text, --test-id, --placeholder, --css.\n" +
 			"With - as the method a JSON list of primitives is read from standard input and done in order:\n" +
 			`  [{"method":"fill","arguments":{"locator":{"label":"Name"},"text":"Ada"}}, …]`,
@@ -88,6 +88,17 @@ func (a *app) doCommand() *cobra.Command {
 	return cmd
 }
 
+// methodsHelp has a line for each method that do takes.
+func methodsHelp() string {
+	var b strings.Builder
+	for m := range protocol.Methods {
+		if m.Kind == protocol.KindWrite && m.Method != protocol.MethodOpen {
+			fmt.Fprintf(&b, "  %-10s %s\n", m.Method, m.Doc)
+		}
+	}
+	return b.String()
+}
+
 // doArguments reads what follows the target: a method with its words and flags, or a list from standard input.
 func (a *app) doArguments(cmd *cobra.Command, method string, words []string) (protocol.Method, json.RawMessage, error) {
 	if method == "-" {
@@ -96,6 +107,9 @@ func (a *app) doArguments(cmd *cobra.Command, method string, words []string) (pr
 		}
 		args, err := primitives(a.in)
 		return protocol.MethodBatch, args, err
+	}
+	if info, ok := protocol.Method(method).Info(); ok && (info.Kind == protocol.KindRead || info.Method == protocol.MethodOpen) {
+		return "", nil, usagef("%s is a command of its own: reins %s", method, method)
 	}
 	b, err := newArguments(protocol.Method(method))
 	if err != nil {

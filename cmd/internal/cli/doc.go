@@ -9,6 +9,6 @@
 //	I4  With --json exactly one JSON value, or one a line for a stream, goes to standard output.
 //	I5  An argument is refused when it is not UTF-8, never repaired.
 //
-// Only cmd imports this package. The daemon is started in serve.go and spoken
-// to through protocol/nats in session.go; no other file knows either.
+// Only cmd imports this package. The daemon is started in serve.go; dial.go is the
+// one file that knows protocol/nats.
 package cli

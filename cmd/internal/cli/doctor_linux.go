@@ -74,15 +74,15 @@ func checkSandbox(ctx context.Context, browser row) row {
 }
 
 func checkShm() row {
-	const enough = 256 << 20
+	const enough = 512 << 20
 	var st unix.Statfs_t
 	if err := unix.Statfs("/dev/shm", &st); err != nil {
-		return row{"shm", rowNote, "there is no /dev/shm: " + err.Error(), "mount a tmpfs there; the browser is slower without"}
+		return row{"shm", rowNote, "there is no /dev/shm: " + err.Error(), "mount a tmpfs there; until then the browser does without it, slower"}
 	}
 	size := st.Blocks * uint64(st.Bsize)
 	found := fmt.Sprintf("/dev/shm has %d MiB", size>>20)
 	if size < enough {
-		return row{"shm", rowNote, found, "give it 256 MiB or more (docker run --shm-size=1g): pages crash when it is full"}
+		return row{"shm", rowNote, found, "give it 512 MiB or more (docker run --shm-size=1g); until then the browser does without it, slower"}
 	}
 	return row{Name: "shm", Verdict: rowOK, Found: found}
 }

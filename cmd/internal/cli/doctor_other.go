@@ -12,6 +12,8 @@ func checkSandbox(context.Context, row) row { return row{"sandbox", rowBad, only
 
 func checkShm() row { return row{"shm", rowNote, "not looked at on this system", ""} }
 
-func checkFonts(context.Context) row { return row{"fonts", rowNote, "not looked at on this system", ""} }
+func checkFonts(context.Context) row {
+	return row{"fonts", rowNote, "not looked at on this system", ""}
+}
 
 func checkState(dir string) row { return row{"state", rowNote, dir, ""} }

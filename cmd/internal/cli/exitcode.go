@@ -43,7 +43,7 @@ func exitCodesHelp() string {
 	for _, c := range exitCodes {
 		fmt.Fprintf(&b, "  %d  %s\n", c.code, c.doc)
 	}
-	b.WriteString("\nOnly after 3 and 4 is it certain that nothing happened. Nothing is ever sent twice by itself.\n")
+	b.WriteString("\nAfter 2, 3, 4 and 8 it is certain that nothing happened. Nothing is ever sent twice by itself.\n")
 	return b.String()
 }
 

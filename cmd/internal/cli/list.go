@@ -139,7 +139,7 @@ func (a *app) statusCommand() *cobra.Command {
 				counts = []string{"none"}
 			}
 			a.line("resources", strings.Join(counts, ", "))
-			a.line(fmt.Sprintf("late results dropped %d, zombies %d, goroutines %d", st.LateDrops, st.Zombies, st.Goroutines))
+			a.line(fmt.Sprintf("late results dropped %d, goroutines %d", st.LateResults, st.Goroutines))
 			return nil
 		},
 	}

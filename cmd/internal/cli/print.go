@@ -89,10 +89,7 @@ func quoted(s string, n int) string { return `"` + clean(cut(s, n)) + `"` }
 
 // problemLine is a problem in one line, with what to do about it.
 func problemLine(p *protocol.Problem) string {
-	words := p.Message
-	if words == "" {
-		words = p.Reason.Sentence()
-	}
+	words := problemWords(p)
 	lines := strings.Split(words, "\n")
 	for i := range lines {
 		lines[i] = clean(lines[i])
@@ -108,6 +105,14 @@ func problemLine(p *protocol.Problem) string {
 		words += " (" + clean(p.Dialog.Type) + " " + quoted(p.Dialog.Message, 300) + ")"
 	}
 	return words
+}
+
+// problemWords is what a problem says for itself, else what its reason means.
+func problemWords(p *protocol.Problem) string {
+	if p.Message != "" {
+		return p.Message
+	}
+	return p.Reason.Sentence()
 }
 
 func (a *app) observation(o *protocol.Observation) {

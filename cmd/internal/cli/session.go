@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -93,10 +94,13 @@ func send(ctx context.Context, s session, r protocol.Request) (protocol.Receipt,
 
 // lost adds how to find out what became of an operation whose answer did not come.
 func lost(r protocol.Request, err error) error {
-	if codeOf(err) != exitUncertain {
+	var p *protocol.Problem
+	if codeOf(err) != exitUncertain || !errors.As(err, &p) {
 		return err
 	}
-	return &outcome{exitUncertain, fmt.Errorf("%w\nLook it up with: reins receipt %s", err, r.OperationID)}
+	more := *p
+	more.Message = fmt.Sprintf("%s\nLook it up with: reins receipt %s", problemWords(p), r.OperationID)
+	return &more
 }
 
 // currentGeneration reads the generation that a resource has now.

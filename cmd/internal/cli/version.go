@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reins/cmd/internal/daemon"
 	"reins/protocol"
 )
 
@@ -31,23 +32,19 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
-// buildVersion is the version that the Go tool put into the binary, with the
-// commit where it was built from a checkout.
+// buildVersion is the daemon's version, with the commit where it was built from a checkout.
 func buildVersion() string {
+	v, dirty := daemon.Version, ""
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "unknown"
+		return v
 	}
-	v, dirty := info.Main.Version, ""
-	if v == "" || v == "(devel)" {
-		v = "devel"
-		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision" && len(s.Value) >= 12:
-				v += "-" + s.Value[:12]
-			case s.Key == "vcs.modified" && s.Value == "true":
-				dirty = "+changes"
-			}
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= 12:
+			v += "-" + s.Value[:12]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+changes"
 		}
 	}
 	return v + dirty

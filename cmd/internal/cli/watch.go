@@ -61,7 +61,9 @@ func (a *app) watch(ctx context.Context, id protocol.ResourceID, frames string, 
 		w.frame = func(h protocol.FrameHeader, image []byte) { a.frame(box, h, image) }
 		renewed := make(chan error, 1)
 		ctx, stop := context.WithCancelCause(ctx)
-		go func() { renewed <- demand(ctx, stop, s, protocol.Demand{Resource: id, Width: width, TTLMS: framesTTL.Milliseconds()}) }()
+		go func() {
+			renewed <- demand(ctx, stop, s, protocol.Demand{Resource: id, Width: width, TTLMS: framesTTL.Milliseconds()})
+		}()
 		err = s.Watch(ctx, id, w)
 		stop(nil)
 		if bad := <-renewed; bad != nil {

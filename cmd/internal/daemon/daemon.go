@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"reins/actors/broker"
 	"reins/actors/preview"
 	"reins/actors/scope"
@@ -32,8 +30,8 @@ const StopWithin = 5 * time.Second
 
 // Config is what a daemon is started with. Zero values take the defaults.
 type Config struct {
-	StateDir    string // store, credentials, address: 0700
-	ProfileDir  string // browser profiles; default StateDir/profiles
+	StateDir    string // store, credentials, address
+	ProfileDir  string // browser profiles; default StateDir/profiles, for root where others can reach it
 	DownloadDir string // finished downloads; default StateDir/downloads
 	Browser     string // path of a Chromium; empty: found
 	Listen      string // NATS address; default 127.0.0.1:0
@@ -54,7 +52,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("no state directory named")
 	}
 	if c.ProfileDir == "" {
-		c.ProfileDir = filepath.Join(c.StateDir, "profiles")
+		c.ProfileDir = profilesFor(c.StateDir)
 	}
 	if c.DownloadDir == "" {
 		c.DownloadDir = filepath.Join(c.StateDir, "downloads")
@@ -74,7 +72,7 @@ type Daemon struct {
 	store    *persistence.Store
 	server   *embed.Server
 	service  *nats.Service
-	system   *actor.ActorSystem
+	host     *page.Host
 	tree     *supervisors.Tree
 	broker   *broker.Broker
 	previews *preview.Previews
@@ -106,7 +104,8 @@ func Start(ctx context.Context, c Config) (d *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
+	// Others may pass through to a profile below it; store and credentials are closed to them.
+	if err := os.MkdirAll(c.StateDir, 0o711); err != nil {
 		return nil, fmt.Errorf("the state directory cannot be made; name another with --state: %w", err)
 	}
 	d = &Daemon{Config: c, stop: make(chan struct{})}
@@ -149,19 +148,19 @@ func Start(ctx context.Context, c Config) (d *Daemon, err error) {
 func (d *Daemon) wire(publisher protocol.Publisher) {
 	c := d.Config
 	st := &store{Store: d.store, log: c.Logger, running: &d.running}
-	d.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet(c.Logger) }))
+	system := supervisors.NewSystem(c.Logger)
 	d.dir = broker.NewDirectory(publisher.Record)
-	host := page.New(page.Options{Browser: c.Browser, ProfileDir: c.ProfileDir, DownloadDir: c.DownloadDir, Headless: !c.Headful,
+	d.host = page.New(page.Options{Browser: c.Browser, ProfileDir: filepath.Join(c.ProfileDir, profile), DownloadDir: c.DownloadDir, Headful: c.Headful,
 		ExtraFlags: c.Flags, Cookies: cookies{d.store}, Logger: c.Logger, Seams: c.Seams, BarrierDeadline: c.Barrier})
-	d.previews = preview.Spawn(preview.Config{System: d.system, Publish: publisher.Frame, Logger: c.Logger, Running: &d.running,
+	d.previews = preview.Spawn(preview.Config{System: system, Publish: publisher.Frame, Logger: c.Logger, Running: &d.running,
 		Find: func(id protocol.ResourceID) (targets.Incarnation, protocol.Generation) {
 			e, _ := d.dir.Get(id)
 			return e.Incarnation, e.Gen
 		}})
-	d.broker = broker.New(broker.Config{System: d.system, Directory: d.dir, Store: st, Previews: d.previews, HashKey: d.store.HashKey(),
+	d.broker = broker.New(broker.Config{System: system, Directory: d.dir, Store: st, Previews: d.previews, HashKey: d.store.HashKey(),
 		Version: Version, Logger: c.Logger, MaxPages: c.MaxPages, Writes: c.Writes, URLs: c.URLs, Running: &d.running,
-		HostState: func() string { return d.tree.HostState() }})
-	d.tree = supervisors.NewTree(d.system, &supervisors.Shared{Host: host, Store: st, Scopes: st, Directory: d.dir, Publisher: publisher,
+		HostState: func() string { return d.tree.HostState() }, Late: func() uint64 { return d.tree.Late.Load() }})
+	d.tree = supervisors.NewTree(system, &supervisors.Shared{Host: d.host, Store: st, Scopes: st, Directory: d.dir, Publisher: publisher,
 		Seams: c.Seams, Policy: c.Policy, Limits: c.Limits, Logger: c.Logger, Running: &d.running}, d.retained)
 	d.broker.SetTree(d.tree)
 }
@@ -241,9 +240,6 @@ func (d *Daemon) Close(ctx context.Context) error {
 		}
 		if d.store != nil {
 			errs = append(errs, d.store.Close())
-		}
-		if d.system != nil {
-			d.system.Shutdown()
 		}
 	})
 	return errors.Join(errs...)

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -18,7 +17,6 @@ type store struct {
 	*persistence.Store
 	log     *slog.Logger
 	running *sync.WaitGroup
-	mu      sync.Mutex // serialises descriptors: reserve and record live in one
 }
 
 // Admit implements scope.Store.
@@ -84,14 +82,3 @@ func (c cookies) Save(b []byte) error         { return c.s.PutCookies(profile, b
 func (c cookies) MarkClean(clean bool) error  { return c.s.MarkClean(profile, clean) }
 
 func now() protocol.Time { return protocol.Time(time.Now().UnixMilli()) }
-
-// quiet lets only warnings of the actor library through.
-func quiet(l *slog.Logger) *slog.Logger { return slog.New(level{l.Handler()}) }
-
-type level struct{ slog.Handler }
-
-func (h level) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= slog.LevelWarn && h.Handler.Enabled(ctx, l)
-}
-func (h level) WithAttrs(a []slog.Attr) slog.Handler { return level{h.Handler.WithAttrs(a)} }
-func (h level) WithGroup(n string) slog.Handler      { return level{h.Handler.WithGroup(n)} }

@@ -81,14 +81,15 @@ const check = (el, purpose) => {
 
 const REVEAL = ['nearest', 'center', 'end', 'start'];
 
-// aim brings an element into view, waits until it rests over two frames and
-// returns a free point of it.
-const aim = async (h, limit) => {
+// aim brings an element into view (only if it may scroll), waits until it rests
+// over two frames and returns a free point of it.
+const aim = async (h, limit, scroll) => {
   const el = held(h);
   if (!el) return { gone: true };
   if (!isVisible(el)) return { hidden: true };
   let scrolled = false;
   let s = inView(el) ? spot(el) : {};
+  if (!('x' in s) && !scroll) return { far: true };
   for (const block of REVEAL) {
     if ('x' in s) break;
     el.scrollIntoView({ block, inline: block === 'nearest' ? 'nearest' : 'center', behavior: 'instant' });
@@ -122,32 +123,35 @@ const still = (h, x, y) => {
   return { by: sketch(hit), x: s.x, y: s.y, again: 'x' in s };
 };
 
-// ownerTakes asks whether a frame element takes the pointer at a point of this viewport.
-const ownerTakes = (owner, x, y) => {
-  const hit = fromPoint(x, y);
-  return hit === owner ? { ok: true } : { by: sketch(hit) };
-};
-const revealOwner = (owner, x, y, w, h) => {
-  // x, y, w, h: the wanted part in the owner's content box.
+// ownerBox is where a frame element shows its document, in this viewport.
+const ownerBox = (owner) => {
+  const r = owner.getBoundingClientRect();
   const style = getComputedStyle(owner);
-  const place = () => {
-    const r = owner.getBoundingClientRect();
-    return [r.left + parseFloat(style.borderLeftWidth) + parseFloat(style.paddingLeft) + x,
-      r.top + parseFloat(style.borderTopWidth) + parseFloat(style.paddingTop) + y];
-  };
-  const free = () => {
-    const [px, py] = place();
-    return px >= 0 && py >= 0 && px < innerWidth && py < innerHeight && fromPoint(px, py) === owner;
-  };
-  if (free()) return { ok: true };
+  const sx = owner.offsetWidth ? r.width / owner.offsetWidth : 1;
+  const sy = owner.offsetHeight ? r.height / owner.offsetHeight : 1;
+  return { X: r.left + (owner.clientLeft + parseFloat(style.paddingLeft)) * sx,
+    Y: r.top + (owner.clientTop + parseFloat(style.paddingTop)) * sy, SX: sx, SY: sy, Shown: isVisible(owner) };
+};
+
+// ownerTakes asks whether a frame element takes the pointer at a point of its document.
+const ownerTakes = (owner, x, y) => {
+  const b = ownerBox(owner);
+  const hit = fromPoint(b.X + x * b.SX, b.Y + y * b.SY);
+  return hit === owner ? { ok: true } : { by: sketch(hit), inside: !!hit };
+};
+
+// revealOwner scrolls so that a point of a frame's document can be reached.
+const revealOwner = (owner, x, y) => {
+  if (ownerTakes(owner, x, y).ok) return { ok: true };
   for (const block of REVEAL) {
     owner.scrollIntoView({ block, inline: 'nearest', behavior: 'instant' });
-    if (free()) return { ok: true, scrolled: true };
-    const [px, py] = place();
-    scrollBy({ left: px < 0 || px >= innerWidth ? px - innerWidth / 2 : 0, top: py - innerHeight / 2, behavior: 'instant' });
-    if (free()) return { ok: true, scrolled: true };
+    if (ownerTakes(owner, x, y).ok) return { ok: true };
+    const b = ownerBox(owner);
+    scrollBy({ left: b.X + x * b.SX < 0 || b.X + x * b.SX >= innerWidth ? b.X + x * b.SX - innerWidth / 2 : 0,
+      top: b.Y + y * b.SY - innerHeight / 2, behavior: 'instant' });
+    if (ownerTakes(owner, x, y).ok) return { ok: true };
   }
-  return { ok: false, scrolled: true };
+  return ownerTakes(owner, x, y);
 };
 const elementAt = (x, y) => {
   const el = fromPoint(x, y);

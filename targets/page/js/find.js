@@ -79,7 +79,7 @@ const select = (loc) => {
 const describe = (el) => {
   const role = roleOf(el);
   const r = rectOf(el);
-  return { h: handleOf(el), role, name: cut(nameOf(el, role), NAME_MAX), states: statesOf(el, role, activeDeep()),
+  return { h: handleOf(el), role, name: cut(nameOf(el, role), NAME_MAX), states: statesOf(el, role, activeDeep(), isDisabled(el)),
     box: [r.left, r.top, r.width, r.height] };
 };
 
@@ -98,6 +98,7 @@ const MAX_ITEMS = 11;
 const find = (loc, purpose) => {
   let list;
   if (loc.ref) {
+    if (loc.doc !== DOC) return { other: true };
     const got = resolveRef(loc.ref);
     if (got.why) return { stale: got.why };
     list = [got.el];
@@ -125,19 +126,19 @@ const find = (loc, purpose) => {
 };
 
 // refsFor lists elements to the caller: from then on their refs hold.
-const refsFor = (hs) => hs.map((h) => {
-  const el = held(h);
-  if (!el) return 0;
-  const role = roleOf(el);
-  return refOf(el, role, nameOf(el, role));
+const refsFor = (hs) => ({
+  doc: DOC,
+  ids: hs.map((h) => {
+    const el = held(h);
+    if (!el) return 0;
+    const role = roleOf(el);
+    return refOf(el, role, nameOf(el, role), step());
+  }),
 });
 
-// shows reports whether the words are visible, in the element of a handle or anywhere.
-const shows = (needle, h) => {
-  if (!h) return byText(roots(), needle, 'part').some(isVisible);
-  const el = held(h);
-  return el ? squeeze(wordsOf(el)).includes(squeeze(needle)) : false;
-};
+// shows reports whether the words are visible: as a part of what an element says,
+// or as the whole of it.
+const shows = (needle, whole) => byText(roots(), needle, whole ? 'whole' : 'part').some(isVisible);
 const textOf = (h) => {
   const el = held(h);
   return el ? squeeze(wordsOf(el)) : null;

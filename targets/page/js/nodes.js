@@ -35,15 +35,17 @@ const destinationOf = (el) => {
   if (own) return own;
   return (el.type === 'submit' || el.type === 'image') && el.form ? attr(el.form, 'action') || '' : '';
 };
-const keyOf = (el, role, name) => [role, name, labelWords(el), attr(el, 'aria-labelledby') || '', destinationOf(el)].join('\u0000');
+const keyOf = (el, role, name) => role + '\u0000' + name + '\u0000' + (LABELED.has(el.localName) ? labelWords(el) : '') + '\u0000' +
+  (attr(el, 'aria-labelledby') || '') + '\u0000' + destinationOf(el);
 
 const prune = (map) => {
   if (map.size < 50000) return;
   for (const [id, ref] of map) if (!ref.deref()) map.delete(id);
 };
 
-// refOf gives the element's ref, a new one when it is no longer what it was.
-const refOf = (el, role, name) => {
+// refOf gives the element's ref, a new one when it is no longer what it was. at
+// is the current step.
+const refOf = (el, role, name, at) => {
   const key = keyOf(el, role, name);
   let rec = records.get(el);
   if (!rec || rec.key !== key) {
@@ -53,7 +55,7 @@ const refOf = (el, role, name) => {
     prune(byRef);
     byRef.set(rec.id, new WeakRef(el));
   }
-  rec.step = step();
+  rec.step = at;
   return rec.id;
 };
 

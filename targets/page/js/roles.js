@@ -92,6 +92,8 @@ const buttonValue = (el) => {
   return el.type === 'submit' ? 'Submit' : el.type === 'reset' ? 'Reset' : '';
 };
 
+// LABELED are the elements that a <label> can be for. A button names itself.
+const LABELED = new Set(['input', 'textarea', 'select', 'meter', 'progress', 'output']);
 const labelWords = (el) => {
   if (!el.labels || !el.labels.length) return '';
   return squeeze(Array.from(el.labels, (l) => wordsOf(l)).join(' '));
@@ -118,7 +120,7 @@ const ownName = (el, role) => {
       return labelWords(el);
     case 'textarea': case 'select': case 'meter': case 'progress': case 'output':
       return labelWords(el);
-    case 'button': return labelWords(el) || wordsOf(el);
+    case 'button': return wordsOf(el) || labelWords(el);
     case 'img': case 'area': return attr(el, 'alt') || '';
     case 'svg': { const t = el.querySelector('title'); return t ? t.textContent : ''; }
     case 'fieldset': { const l = el.querySelector(':scope > legend'); return l ? wordsOf(l) : ''; }

@@ -17,8 +17,11 @@ const editingHost = (el) => {
   return host;
 };
 
+const FORM_TAGS = new Set(['button', 'input', 'select', 'textarea', 'option', 'optgroup', 'fieldset']);
+// offByItself: disabled natively, by its fieldset or by its own mark.
+const offByItself = (el) => (FORM_TAGS.has(el.localName) && el.matches(':disabled')) || attr(el, 'aria-disabled') === 'true';
 const isDisabled = (el) => {
-  if (el.matches(':disabled')) return true;
+  if (offByItself(el)) return true;
   for (let n = el; n && n.nodeType === 1; n = parentOf(n)) {
     if (attr(n, 'aria-disabled') === 'true') return true;
     if (n !== el && n.localName === 'button' && n.disabled) return true;
@@ -44,12 +47,12 @@ const isHiddenFromReaders = (el) => {
   return false;
 };
 
-const statesOf = (el, role, active) => {
+// statesOf lists the states; off is whether the element is disabled.
+const statesOf = (el, role, active, off) => {
   const s = [];
   const tag = el.localName;
-  const off = isDisabled(el);
   if (off) s.push('disabled');
-  else if (el.tabIndex >= 0) s.push('focusable');
+  else if (el.tabIndex >= 0 || isEditingHost(el)) s.push('focusable');
   if (el === active) s.push('focused');
   const checked = attr(el, 'aria-checked');
   if (tag === 'input' && (el.type === 'checkbox' || el.type === 'radio')) {
@@ -62,7 +65,7 @@ const statesOf = (el, role, active) => {
   if (attr(el, 'aria-selected') === 'true' || (tag === 'option' && el.selected)) s.push('selected');
   if (isReadOnly(el)) s.push('readonly');
   if (el.required === true || attr(el, 'aria-required') === 'true') s.push('required');
-  if (attr(el, 'aria-invalid') === 'true' || (el.willValidate && el.matches(':user-invalid'))) s.push('invalid');
+  if (attr(el, 'aria-invalid') === 'true' || (FORM_TAGS.has(tag) && el.willValidate && !el.validity.valid && el.matches(':user-invalid'))) s.push('invalid');
   if (tag === 'textarea' || (role === 'textbox' && el.isContentEditable)) s.push('multiline');
   if (isSecret(el)) s.push('protected');
   const current = attr(el, 'aria-current');

@@ -41,6 +41,7 @@ class Walk {
     this.leftLines = 0;
     this.active = activeDeep();
     this.modals = modalNow();
+    this.step = step();
   }
 
   breakLine() {
@@ -62,12 +63,12 @@ class Walk {
     });
   }
 
-  list(el, role, c, style) {
+  list(el, role, c) {
     if (this.controls.length >= MAX_CONTROLS) { this.left += 1; return; }
     const r = rectOf(el);
     if (r.width <= 0 || r.height <= 0) return;
     const name = nameOf(el, role);
-    const o = { id: refOf(el, role, name), role, name: cut(name, NAME_MAX), states: statesOf(el, role, this.active),
+    const o = { id: refOf(el, role, name, this.step), role, name: cut(name, NAME_MAX), states: statesOf(el, role, this.active, c.off || offByItself(el)),
       box: [r.left, r.top, r.width, r.height], depth: c.depth };
     if (c.behind) o.states.push('inert');
     const v = valueOf(el, role);
@@ -95,9 +96,10 @@ class Walk {
     if (this.modals && tag === 'dialog' && el.matches(':modal')) behind = false;
     const role = shown ? listRole(el, tag, pointing && !c.pointing && !c.inside) : '';
     if (display !== 'inline' && display !== 'contents' && !display.startsWith('inline')) this.breakLine();
-    const next = { ...c, shown, behind, pointing, pre: style.whiteSpace.startsWith('pre') };
+    const off = c.off || attr(el, 'aria-disabled') === 'true' || (tag === 'button' && el.disabled);
+    const next = { shown, behind, pointing, off, inside: c.inside, depth: c.depth, pre: style.whiteSpace.startsWith('pre') };
     if (role) {
-      this.list(el, role, next, style);
+      this.list(el, role, next);
       next.depth = c.depth + 1;
       if (!ANNOUNCED.has(role)) next.inside = true;
     }
@@ -120,14 +122,15 @@ class Walk {
   }
 }
 
-const geometry = () => ({ w: innerWidth, h: innerHeight, x: scrollX, y: scrollY, dpr: devicePixelRatio, doc: DOC });
+const geometry = () => ({ w: innerWidth, h: innerHeight, x: scrollX, y: scrollY, dpr: devicePixelRatio, doc: DOC,
+  title: document.title, url: location.href });
 
 // snapshot answers as one string: many small objects cross to the host slowly.
 const snapshot = () => {
   watchTypes();
   const w = new Walk();
   if (document.documentElement) {
-    w.child(document.body || document.documentElement, { shown: true, behind: w.modals !== null, inside: false, pointing: false, pre: false, depth: 0 });
+    w.child(document.body || document.documentElement, { shown: true, behind: w.modals !== null, inside: false, pointing: false, pre: false, off: false, depth: 0 });
     w.breakLine();
   }
   return JSON.stringify({ doc: DOC, geometry: geometry(), controls: w.controls, text: w.lines, left: w.left,

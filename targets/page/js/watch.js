@@ -34,10 +34,10 @@ let watches = 0;
 const watch = (h) => {
   listen();
   const el = h ? held(h) : null;
-  if (h && !el) return 0;
+  if (h && !el) return '';
   watches += 1;
-  watching = { id: watches, el, seen: {} };
-  return watches;
+  watching = { id: DOC + watches, el, seen: {} };
+  return watching.id;
 };
 // seenBy ends a watch (unless it is kept) and tells what came.
 const seenBy = (id, keep) => {
@@ -46,7 +46,7 @@ const seenBy = (id, keep) => {
   if (!keep) watching = null;
   const out = {};
   for (const [k, s] of Object.entries(w.seen)) {
-    out[k] = { n: s.n, hit: s.hit, same: s.same, on: s.on ? sketch(s.on) : undefined, stopped: s.last.defaultPrevented };
+    out[k] = { n: s.n, hit: s.hit, same: s.same, on: s.on ? sketch(s.on) : undefined, first: w.first ? sketch(w.first) : undefined, stopped: s.last.defaultPrevented };
   }
   return { seen: out, there: w.el === null || (w.el.isConnected && isVisible(w.el)), over: w.el !== null && w.el.matches(':hover') };
 };

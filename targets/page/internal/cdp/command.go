@@ -30,6 +30,7 @@ type command struct {
 	method string
 	params jsonv2.Value
 	permit permit
+	inline bool // its answer goes through the session's queue as well
 
 	id      int64
 	phase   atomic.Int32  // phaseQueued, then phaseLeaving or phaseAbandoned
@@ -76,7 +77,17 @@ type Pending struct{ p *command }
 // several can be on their way in a fixed order. An error is always [NotWritten],
 // unless ctx ended while the bytes were leaving.
 func (s *Session) Start(ctx context.Context, method string, params any) (*Pending, error) {
-	p := &command{s: s, method: method, sent: make(chan error, 1), ended: make(chan struct{})}
+	return s.start(ctx, method, params, false)
+}
+
+// StartInline is Start for a command whose result the session's handler gets as
+// an event of the command's name, in order with the events round it.
+func (s *Session) StartInline(ctx context.Context, method string, params any) (*Pending, error) {
+	return s.start(ctx, method, params, true)
+}
+
+func (s *Session) start(ctx context.Context, method string, params any, inline bool) (*Pending, error) {
+	p := &command{s: s, method: method, inline: inline, sent: make(chan error, 1), ended: make(chan struct{})}
 	p.permit, _ = ctx.Value(permitKey{}).(permit)
 	if params != nil {
 		b, err := jsonv2.Marshal(params, chromedp.DefaultMarshalOptions)

@@ -184,6 +184,9 @@ func (c *Conn) answer(m *cdproto.Message) {
 	if p == nil {
 		return // its caller has given up
 	}
+	if p.inline && m.Error == nil {
+		p.s.push(Event{Method: p.method, Params: m.Result})
+	}
 	p.answer(m)
 }
 
