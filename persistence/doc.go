@@ -8,12 +8,12 @@
 // process otherwise, or try for ever), and what is read stays readable. The
 // keeper opens the database anew, in the same process, when the disk allows it.
 //
-//	          space below the reserve           a write failed, or hung
-//	  well ───────────────────────▶ low ─────────────────────────┐
-//	   ▲  ◀───────────────────────   │ no admissions,            ▼
-//	   │       space is back         │ outcomes still stored   frozen ── damaged: until a person acts
-//	   └─────────────────────────────┴──────────────── opened anew │
-//	                                                   ◀───────────┘
+//	        space below the reserve           a write failed, or hung
+//	well ───────────────────────▶ low ─────────────────────────┐
+//	 ▲  ◀───────────────────────   │ no admissions,            ▼
+//	 │       space is back         │ outcomes still stored   frozen ── damaged: until a person acts
+//	 └─────────────────────────────┴──────────────── opened anew │
+//	                                                 ◀───────────┘
 //
 // Beside the database lie three files: marks (mapped memory that survives the
 // death of the process, not of the machine), ballast (given up so that outcomes

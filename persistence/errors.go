@@ -1,6 +1,9 @@
 package persistence
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The errors of the store. What is returned wraps one of them with the path,
 // and with the process or the number that matters.
@@ -20,3 +23,21 @@ var (
 	// Nothing was changed; [Store.Operation] tells what is stored.
 	ErrRecorded = errors.New("the operation is recorded already; look up its receipt")
 )
+
+// unavailableError is ErrStorageUnavailable with what the disk said.
+type unavailableError struct{ cause error }
+
+func (e unavailableError) Error() string {
+	return fmt.Sprintf("%v (%v)", ErrStorageUnavailable, e.cause)
+}
+
+func (e unavailableError) Unwrap() []error { return []error{ErrStorageUnavailable, e.cause} }
+
+// unavailable wraps what the disk said, once.
+func unavailable(cause error) error {
+	var already unavailableError
+	if errors.As(cause, &already) {
+		return already
+	}
+	return unavailableError{cause}
+}

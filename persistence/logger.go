@@ -13,7 +13,11 @@ import (
 type dbLog struct {
 	log   *slog.Logger
 	fatal func(message string)
+	rate  rate
+}
 
+// rate lets a few lines pass in a while, and counts the rest.
+type rate struct {
 	mu    sync.Mutex
 	since time.Time // guarded by mu
 	lines int       // guarded by mu
@@ -34,7 +38,7 @@ func (l *dbLog) Infof(format string, args ...any) {
 
 // Errorf implements pebble.Logger.
 func (l *dbLog) Errorf(format string, args ...any) {
-	if left, ok := l.allow(); ok {
+	if left, ok := l.rate.allow(); ok {
 		l.log.Warn("store: "+fmt.Sprintf(format, args...), "left_out_before", left)
 	}
 }
@@ -47,7 +51,7 @@ func (l *dbLog) Fatalf(format string, args ...any) {
 	l.Errorf("%s", message)
 }
 
-func (l *dbLog) allow() (left int, ok bool) {
+func (l *rate) allow() (left int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); now.Sub(l.since) > logWindow {

@@ -56,6 +56,7 @@ type Options struct {
 
 	poll     time.Duration // how often the keeper looks; tests shorten it
 	deadline time.Duration // how long a write may take; tests shorten it
+	mapped   bool          // marks are mapped also where FS is set: it lies on the real one
 }
 
 func (o Options) withDefaults() Options {

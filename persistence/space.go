@@ -23,6 +23,7 @@ type space struct {
 	left  uint64    // guarded by mu
 	total uint64    // 0: not known; guarded by mu
 	low   bool      // guarded by mu
+	busy  bool      // somebody is asking; guarded by mu
 }
 
 func newSpace(fs vfs.FS, dir string, free func(string) (uint64, uint64, error)) *space {
@@ -40,17 +41,20 @@ func newSpace(fs vfs.FS, dir string, free func(string) (uint64, uint64, error)) 
 // freeze the store.
 func (s *space) look(atMost time.Duration) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	now := time.Now()
-	if now.Sub(s.at) < atMost {
+	if s.busy || now.Sub(s.at) < atMost {
+		s.mu.Unlock()
 		return
 	}
-	s.at = now
-	free, total, err := s.free(s.dir)
+	s.at, s.busy = now, true
+	s.mu.Unlock()
+	free, total, err := s.free(s.dir) // not under the mutex: a file system that hangs must not hang Health
 	if err != nil {
 		free, total = 0, 0
 	}
-	s.left, s.total = free, total
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left, s.total, s.busy = free, total, false
 	// A little more than the reserve is asked for to come back, so that the
 	// answer does not flutter.
 	back := s.reserve()

@@ -19,13 +19,42 @@ func (s *targetStep) wake(after time.Duration, jitter bool) {
 	s.do(Wake{Timer: s.timer, After: after, Jitter: jitter})
 }
 
+// start begins. What an earlier supervisor of this target left alive is fenced
+// first; that waits for no turn and no host.
+func (s *targetStep) start() {
+	if s.phase == PhaseWaiting && s.live {
+		s.fence()
+		return
+	}
+	s.want(false)
+}
+
+// enter goes into a phase whose work reports back, and does not wait for ever.
+func (s *targetStep) enter(p Phase, c TargetCommand) {
+	s.phase = p
+	s.do(c)
+	s.wake(patience[p], false)
+}
+
 // want asks for a turn to be made.
 func (s *targetStep) want(wanted bool) {
 	if s.phase != PhaseWaiting || s.slot {
 		return
 	}
 	s.tell(s.making(), "", "")
-	s.do(AskSlot{Wanted: wanted})
+	s.do(AskSlot{Wanted: wanted || s.wanted})
+}
+
+// looked: somebody waits for it, so it comes before others, and out of failed.
+func (s *targetStep) looked() {
+	s.wanted = s.phase != PhaseOpen
+	switch {
+	case s.phase == PhaseFailed:
+		s.past.forget()
+		s.revive()
+	case s.phase == PhaseWaiting && !s.slot:
+		s.do(AskSlot{Wanted: true})
+	}
 }
 
 func (s *targetStep) making() protocol.Lifecycle {
@@ -50,7 +79,7 @@ func (s *targetStep) granted() {
 		s.make()
 		return
 	}
-	s.do(NeedHost{})
+	s.do(NeedHost{Anew: s.anew})
 }
 
 func (s *targetStep) freeSlot() {
@@ -91,7 +120,8 @@ func (s *targetStep) crash(why protocol.Reason, message string) {
 }
 
 func (s *targetStep) fence() {
-	s.live = true
+	s.live, s.fell = true, false
+	s.freeSlot()
 	if !s.planted[protocol.BugAdmissionLeftOpen] {
 		s.do(CloseAdmission{Reason: protocol.ReasonRestoring, Message: protocol.ReasonRestoring.Sentence()})
 	}
@@ -103,7 +133,11 @@ func (s *targetStep) persisted(e Persisted) {
 	if s.phase != PhasePersisting {
 		return
 	}
-	if !e.OK {
+	if !e.OK || e.Gen <= s.gen {
+		if s.closing {
+			s.shutNow()
+			return
+		}
 		// Without a stored generation nothing may be reachable: try again later.
 		s.phase = PhaseBackoff
 		s.freeSlot()
@@ -111,14 +145,24 @@ func (s *targetStep) persisted(e Persisted) {
 		s.tell(s.making(), protocol.ReasonStorageUnavailable, protocol.ReasonStorageUnavailable.Sentence())
 		return
 	}
-	old := s.gen
+	s.old = s.gen
 	s.gen, s.stored = e.Gen, true
-	if s.live {
-		s.phase = PhaseRevoking
-		s.do(RevokeOld{Gen: old})
-		return
+	switch {
+	case s.live:
+		s.enter(PhaseRevoking, RevokeOld{Gen: s.old})
+	case s.closing:
+		s.shutNow()
+	default:
+		s.attach()
 	}
-	s.attach()
+}
+
+// settleOld has the old operations settled. It asks again until that is said,
+// since the scope that was asked may have died.
+func (s *targetStep) settleOld() {
+	s.phase = PhaseSettling
+	s.do(SettleOld{Gen: s.gen})
+	s.wake(SettleWithin, false)
 }
 
 // afterSettle goes on to the new incarnation, after the backoff.
@@ -127,16 +171,31 @@ func (s *targetStep) afterSettle() {
 		s.shutNow()
 		return
 	}
-	if s.reason == protocol.ReasonBackendUnavailable {
+	if s.fell {
 		// The host went down: that counts on the host, and the wait is the host's.
+		s.fell = false
 		s.await()
 		return
 	}
 	s.backOff()
 }
 
+// goOn ends a backoff: with the fence that the store had stopped, or with a new
+// incarnation.
+func (s *targetStep) goOn() {
+	if s.live {
+		s.persist()
+		return
+	}
+	s.await()
+}
+
 // await waits for a turn and for the host.
 func (s *targetStep) await() {
+	if s.closing {
+		s.shutNow()
+		return
+	}
 	s.phase = PhaseWaiting
 	s.freeSlot()
 	s.want(false)
@@ -149,19 +208,30 @@ func (s *targetStep) backOff() {
 		return
 	}
 	s.phase = PhaseBackoff
+	s.freeSlot()
 	s.wake(wait, true)
 }
 
-func (s *targetStep) fail(why protocol.Reason, message string) {
+// hostFailed ends the wait for a host that gave up.
+func (s *targetStep) hostFailed(e HostFailed) {
+	s.hostUp = false
 	switch s.phase {
-	case PhaseClosing, PhaseClosed:
-		return
-	case PhaseRevoking, PhaseSettling, PhasePersisting, PhaseOpen:
-		if why == protocol.ReasonBackendUnavailable {
-			return // a host that failed while it is still being fenced is met again in await
+	case PhaseWaiting, PhaseAttaching, PhaseBarrier, PhaseDestroying:
+		s.fail(e.Reason, e.Message)
+	case PhaseBackoff:
+		if !s.live {
+			s.fail(e.Reason, e.Message)
 		}
 	}
-	s.phase = PhaseFailed
+	// Elsewhere it is fenced first, and meets the host when it needs it again.
+}
+
+func (s *targetStep) fail(why protocol.Reason, message string) {
+	if s.closing {
+		s.shutNow()
+		return
+	}
+	s.phase, s.anew, s.wanted = PhaseFailed, false, false
 	s.freeSlot()
 	s.reason, s.message = why, message
 	if why == protocol.ReasonBackendUnavailable {
@@ -175,15 +245,26 @@ func (s *targetStep) fail(why protocol.Reason, message string) {
 func (s *targetStep) woke() {
 	switch s.phase {
 	case PhaseBackoff:
-		s.await()
+		s.goOn()
 	case PhaseSettling:
-		s.do(SettleOld{Final: true})
+		s.do(SettleOld{Gen: s.gen, Final: true})
+		s.wake(SettleWithin, false)
+	case PhaseRevoking:
+		// It hangs, so its link may still be open: what it writes to is made away with.
+		s.fresh = true
+		s.settleOld()
+	case PhaseAttaching:
+		s.again(protocol.ReasonCouldNotRestore, "attaching did not end")
+	case PhaseBarrier:
+		s.destroy()
+	case PhaseDestroying:
+		s.destroyed()
 	}
 }
 
 func (s *targetStep) attach() {
-	s.phase, s.stored = PhaseAttaching, false
-	s.do(AttachNew{Gen: s.gen, Fresh: s.fresh})
+	s.stored = false
+	s.enter(PhaseAttaching, AttachNew{Gen: s.gen, Fresh: s.fresh})
 }
 
 func (s *targetStep) attached(e Attached) {
@@ -195,30 +276,44 @@ func (s *targetStep) attached(e Attached) {
 		return
 	}
 	s.fresh = false
-	if e.Loaded || s.planted[protocol.BugSkipBarrier] {
+	switch {
+	case s.closing:
+		s.shutNow()
+	case e.Loaded || s.planted[protocol.BugSkipBarrier]:
 		s.open()
-		return
+	default:
+		s.enter(PhaseBarrier, PassBarrier{Gen: s.gen})
 	}
-	s.phase = PhaseBarrier
-	s.do(PassBarrier{Gen: s.gen})
 }
 
 func (s *targetStep) passed(e Passed) {
 	if s.phase != PhaseBarrier || e.Gen != s.gen {
 		return
 	}
-	if e.OK {
+	switch {
+	case s.closing:
+		s.fresh = !e.OK
+		s.shutNow()
+	case e.OK:
 		s.open()
-		return
+	default:
+		s.destroy()
 	}
-	s.phase = PhaseDestroying
-	s.do(Destroy{Gen: s.gen})
+}
+
+// destroy has what holds the input made away with: the barrier was missed.
+func (s *targetStep) destroy() { s.enter(PhaseDestroying, Destroy{Gen: s.gen}) }
+
+// destroyed goes on to a fresh target. Where destroying failed the next attach
+// does it, or fails.
+func (s *targetStep) destroyed() {
+	s.fresh = true
+	s.again(protocol.ReasonPageUnresponsive, "the page held input that it did not answer for")
 }
 
 // again: the new incarnation could not be made. There is nothing to settle.
 func (s *targetStep) again(why protocol.Reason, message string) {
 	s.reason, s.message = why, message
-	s.freeSlot()
 	if s.closing {
 		s.shutNow()
 		return
@@ -232,26 +327,36 @@ func (s *targetStep) again(why protocol.Reason, message string) {
 }
 
 func (s *targetStep) open() {
-	s.phase = PhaseOpen
+	s.phase, s.anew, s.wanted = PhaseOpen, false, false
 	s.freeSlot()
 	restarted := !s.first
 	s.first = false
 	s.do(OpenAdmission{Gen: s.gen, Restarted: restarted})
 	s.tell(protocol.LifecycleReady, "", "")
-	if s.closing {
-		s.shutNow()
-	}
 }
 
 // hostDown takes every phase back to waiting for the host; what was open is fenced.
 func (s *targetStep) hostDown() {
 	s.hostUp = false
 	switch s.phase {
-	case PhaseOpen:
+	case PhaseOpen, PhaseBarrier, PhaseDestroying:
+		// What is attached is revoked, also where it has never been open.
 		s.reason, s.message = protocol.ReasonBackendUnavailable, "the browser ended"
 		s.fence()
-	case PhaseAttaching, PhaseBarrier, PhaseDestroying:
+		s.fell = true
+	case PhasePersisting, PhaseRevoking, PhaseSettling:
+		s.fell = s.live
+	case PhaseAttaching:
 		s.reason, s.message = protocol.ReasonBackendUnavailable, "the browser ended"
+		s.await()
+	case PhaseBackoff:
+		// The end of the target was the host's: it does not count here, and the wait
+		// is the host's.
+		if s.live {
+			s.fell = true
+			return
+		}
+		s.past.undo()
 		s.await()
 	}
 }
@@ -262,6 +367,8 @@ func (s *targetStep) restart() {
 	switch s.phase {
 	case PhaseFailed:
 		s.revive()
+	case PhaseBackoff:
+		s.goOn()
 	case PhaseOpen:
 		s.reason, s.message = protocol.ReasonRestoring, "restarted on request"
 		s.fence()
@@ -269,7 +376,7 @@ func (s *targetStep) restart() {
 }
 
 func (s *targetStep) revive() {
-	s.phase = PhaseWaiting
+	s.phase, s.anew = PhaseWaiting, true
 	s.do(CloseAdmission{Reason: protocol.ReasonRestoring, Message: protocol.ReasonRestoring.Sentence()})
 	s.want(true)
 }
@@ -281,6 +388,14 @@ func (s *targetStep) shut() {
 	switch s.phase {
 	case PhaseOpen, PhaseWaiting, PhaseBackoff, PhaseFailed:
 		s.shutNow()
+	}
+}
+
+// gone: the target closed itself. Where it is ours to end, it did not.
+func (s *targetStep) gone() {
+	switch s.phase {
+	case PhaseOpen, PhasePersisting, PhaseAttaching, PhaseBarrier:
+		s.shut()
 	}
 }
 
@@ -298,10 +413,8 @@ func (s *targetStep) shutDone(ok bool) {
 	if !ok {
 		// Closed could not be stored, so it is not closed: it comes back as it was.
 		s.closing = false
-		s.live = true
 		s.reason, s.message = protocol.ReasonStorageUnavailable, "closing could not be stored"
-		s.do(CloseAdmission{Reason: protocol.ReasonRestoring, Message: protocol.ReasonRestoring.Sentence()})
-		s.persist()
+		s.fence()
 		return
 	}
 	s.phase = PhaseClosed

@@ -51,4 +51,11 @@ func (r *restarts) next(p Policy, now time.Time) (time.Duration, bool) {
 	return min(wait, p.Last), true
 }
 
+// undo takes the last restart back: it turned out to be another's.
+func (r *restarts) undo() {
+	if n := len(r.at); n > 0 {
+		r.at = r.at[:n-1]
+	}
+}
+
 func (r *restarts) forget() { r.at = nil }

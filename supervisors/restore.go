@@ -62,6 +62,7 @@ func RestoreStep(r *RestoreState, ev RestoreEvent) []protocol.ResourceID {
 		r.order++
 		w := wish{resource: e.Resource, wanted: e.Wanted, recent: e.Recent, order: r.order}
 		if r.making[e.Resource] {
+			w.wanted = w.wanted || r.again[e.Resource].wanted
 			r.again[e.Resource] = w
 			return nil
 		}

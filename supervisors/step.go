@@ -29,6 +29,15 @@ const (
 // declared uncertain.
 const SettleWithin = 1500 * time.Millisecond
 
+// patience is how long a phase may take when whoever should report hangs: a
+// little longer than the deadline that its work has.
+var patience = map[Phase]time.Duration{
+	PhaseRevoking:   revokeWithin + 2*time.Second,
+	PhaseAttaching:  attachWithin + 5*time.Second,
+	PhaseBarrier:    barrierWithin + 3*time.Second,
+	PhaseDestroying: destroyWithin + 3*time.Second,
+}
+
 // Target is the state of one target's supervisor.
 type Target struct {
 	phase  Phase
@@ -36,13 +45,17 @@ type Target struct {
 	policy Policy
 	past   restarts
 	hostUp bool
+	fell   bool // the host went down while this target was being fenced
+	anew   bool // somebody asked for it: that may start a host that gave up
+	wanted bool // somebody waits for it
 	// first: no incarnation of this target has been opened in this life of the resource
 	first bool
 	// live: an incarnation of gen−1 or gen may still hold input
 	live    bool
-	fresh   bool // the next attach must not use what is alive
-	stored  bool // gen is stored for an incarnation that has not been attached yet
-	closing bool // the user wants it closed
+	old     protocol.Generation // what is being revoked
+	fresh   bool                // the next attach must not use what is alive
+	stored  bool                // gen is stored for an incarnation that has not been attached yet
+	closing bool                // the user wants it closed
 	timer   uint64
 	slot    bool // a place among those being restored is held
 	reason  protocol.Reason
@@ -53,7 +66,7 @@ type Target struct {
 // NewTarget makes the state of a supervisor for a resource whose stored
 // generation is gen; 0 for a new resource.
 func NewTarget(gen protocol.Generation, p Policy, planted map[protocol.Bug]bool) Target {
-	return Target{phase: PhaseWaiting, gen: gen, policy: p.withDefaults(), first: gen == 0, planted: planted}
+	return Target{phase: PhaseWaiting, gen: gen, policy: p.withDefaults(), first: gen == 0, anew: gen == 0, planted: planted}
 }
 
 // Phase returns where the supervisor stands, Generation what is stored.
@@ -84,7 +97,7 @@ type (
 		OK  bool
 	}
 	Revoked  struct{ Gen protocol.Generation }
-	Settled  struct{}
+	Settled  struct{ Gen protocol.Generation }
 	Attached struct {
 		Gen     protocol.Generation
 		OK      bool
@@ -150,12 +163,15 @@ type (
 	// RevokeOld revokes the incarnation of a generation at the target.
 	RevokeOld struct{ Gen protocol.Generation }
 	// SettleOld asks the scope to give every old operation its outcome.
-	SettleOld struct{ Final bool }
+	SettleOld struct {
+		Gen   protocol.Generation // the one to come; Settled echoes it
+		Final bool
+	}
 	// AskSlot asks the coordinator for a turn, FreeSlot gives it back.
 	AskSlot  struct{ Wanted bool }
 	FreeSlot struct{}
-	// NeedHost asks that the host be brought up.
-	NeedHost  struct{}
+	// NeedHost asks that the host be brought up; Anew also when it gave up.
+	NeedHost  struct{ Anew bool }
 	AttachNew struct {
 		Gen   protocol.Generation
 		Fresh bool
@@ -203,18 +219,16 @@ func (Tell) targetCommand()              {}
 func Step(t *Target, now time.Time, ev TargetEvent) []TargetCommand {
 	s := &targetStep{Target: t, now: now}
 	if t.phase == PhaseClosed {
+		if _, turn := ev.(SlotGranted); turn {
+			return []TargetCommand{FreeSlot{}} // it had asked before
+		}
 		return nil
 	}
 	switch e := ev.(type) {
 	case Start:
-		s.want(false)
+		s.start()
 	case Looked:
-		if t.phase == PhaseFailed {
-			t.past.forget()
-			s.revive()
-		} else if t.phase == PhaseWaiting {
-			s.want(true)
-		}
+		s.looked()
 	case Restart:
 		s.restart()
 	case HostUp:
@@ -225,20 +239,17 @@ func Step(t *Target, now time.Time, ev TargetEvent) []TargetCommand {
 	case HostDown:
 		s.hostDown()
 	case HostFailed:
-		t.hostUp = false
-		s.fail(e.Reason, e.Message)
+		s.hostFailed(e)
 	case SlotGranted:
 		s.granted()
 	case Persisted:
 		s.persisted(e)
 	case Revoked:
-		if t.phase == PhaseRevoking {
-			s.phase = PhaseSettling
-			s.do(SettleOld{})
-			s.wake(SettleWithin, false)
+		if t.phase == PhaseRevoking && e.Gen == t.old {
+			s.settleOld()
 		}
 	case Settled:
-		if t.phase == PhaseSettling {
+		if t.phase == PhaseSettling && e.Gen == t.gen {
 			s.live = false
 			s.afterSettle()
 		}
@@ -248,16 +259,15 @@ func Step(t *Target, now time.Time, ev TargetEvent) []TargetCommand {
 		s.passed(e)
 	case Destroyed:
 		if t.phase == PhaseDestroying && e.Gen == t.gen {
-			s.fresh = true
-			s.again(protocol.ReasonPageUnresponsive, "the page held input that it did not answer for")
+			s.destroyed()
 		}
 	case Crash:
 		if e.Gen == t.gen {
 			s.crash(e.Reason, e.Message)
 		}
 	case Gone:
-		if e.Gen == t.gen && t.phase != PhaseClosing {
-			s.shut()
+		if e.Gen == t.gen {
+			s.gone()
 		}
 	case WantShut:
 		s.shut()

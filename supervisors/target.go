@@ -107,7 +107,7 @@ func (a *targetActor) Receive(ctx actor.Context) {
 		a.attached(ctx, m)
 	case scope.Settled:
 		a.Seams.Pass(protocol.StepFenceSettled, a.id, "")
-		a.step(ctx, Settled{})
+		a.step(ctx, Settled(m))
 	case scope.Suspect:
 		a.step(ctx, Crash{Gen: m.Gen, Reason: m.Reason, Message: m.Message})
 	case scope.Close:
@@ -195,13 +195,13 @@ func (a *targetActor) perform(ctx actor.Context, c TargetCommand) {
 	case RevokeOld:
 		a.revokeOld(c)
 	case SettleOld:
-		ctx.Send(a.scope, scope.Settle{Final: c.Final})
+		ctx.Send(a.scope, scope.Settle(c))
 	case AskSlot:
 		ctx.Send(a.host, askSlot{id: a.id, wanted: c.Wanted})
 	case FreeSlot:
 		ctx.Send(a.host, freeSlot{id: a.id})
 	case NeedHost:
-		ctx.Send(a.host, needHost{anew: true})
+		ctx.Send(a.host, needHost{anew: c.Anew})
 	case AttachNew:
 		a.attach(c)
 	case PassBarrier:

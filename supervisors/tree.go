@@ -103,6 +103,9 @@ func (t *Tree) send(id protocol.ResourceID, ev TargetEvent) {
 
 // Stop ends the host and waits, within ctx, until nothing of the tree works any more.
 func (t *Tree) Stop(ctx context.Context) error {
+	if t.host == nil {
+		return nil // it never began
+	}
 	reply := make(chan struct{})
 	t.system.Root.Send(t.host, stopTree{reply: reply})
 	select {

@@ -81,8 +81,12 @@ type (
 		Message string
 	}
 	// Settle asks that every operation of the old generation gets its outcome;
-	// answered by Settled. Final: what still runs is declared uncertain now.
-	Settle struct{ Final bool }
+	// answered by Settled, which echoes Gen, the generation to come. Final: what
+	// still runs is declared uncertain now.
+	Settle struct {
+		Gen   protocol.Generation
+		Final bool
+	}
 	// Open opens admission for a generation. Restarted: something was there before.
 	Open struct {
 		Gen       protocol.Generation
@@ -193,7 +197,7 @@ type (
 		Receipt protocol.Receipt
 	}
 	// Settled answers Settle.
-	Settled struct{}
+	Settled struct{ Gen protocol.Generation }
 	// Suspect tells the supervisor that input of this generation is unanswered
 	// or that the incarnation hangs: it has to be fenced.
 	Suspect struct {

@@ -50,8 +50,8 @@ func (s *stepper) fence(e Fence) {
 
 // settle makes sure that everything of the old generation gets its outcome.
 // Final may come more than once: the first ends what still runs.
-func (s *stepper) settle(final bool) {
-	s.settling = true
+func (s *stepper) settle(e Settle) {
+	s.settling, s.next = true, e.Gen
 	r := s.run
 	if r == nil {
 		return // advance answers
@@ -65,13 +65,13 @@ func (s *stepper) settle(final bool) {
 		s.run = nil
 		s.answerWithdrawn(r.op, protocol.ReasonStaleGeneration)
 	case running:
-		if final {
+		if e.Final {
 			s.endUncertain(protocol.ReasonFenced)
 		}
 	default:
 		// Only the store keeps it: withdrawn it can never be dispatched, or its
 		// outcome is known. A store that hangs holds up the queue, never the fence.
-		if final {
+		if e.Final {
 			s.settled()
 		}
 	}
@@ -79,7 +79,7 @@ func (s *stepper) settle(final bool) {
 
 func (s *stepper) settled() {
 	s.settling = false
-	s.do(Settled{})
+	s.do(Settled{Gen: s.next})
 }
 
 func (s *stepper) endUncertain(why protocol.Reason) {

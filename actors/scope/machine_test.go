@@ -59,7 +59,7 @@ func drive(t *rapid.T, planted map[protocol.Bug]bool) string {
 var actions = []func(*world){
 	(*world).submit, (*world).submit, (*world).submit, (*world).answer, (*world).answer, (*world).answer, (*world).answer, (*world).answer, (*world).answer,
 	(*world).observe, (*world).observe, (*world).observe, (*world).supervise, (*world).supervise, (*world).cancel, (*world).tick, (*world).tick,
-	(*world).lease, (*world).disturb, (*world).repeat, (*world).stray,
+	(*world).lease, (*world).disturb, (*world).repeat, (*world).stray, (*world).fence,
 }
 
 func (x *world) step(ev Event) []Command {
@@ -257,10 +257,26 @@ func (x *world) supervise() {
 		x.step(Fence{Reason: protocol.ReasonRestoring})
 		x.fenced, x.settled = true, false
 	case !x.settled:
-		x.step(Settle{Final: final})
+		x.step(Settle{Gen: x.gen + 1, Final: final})
 	default:
 		x.reopen()
 	}
+}
+
+// fence goes through a whole fence at once. Whatever hangs, it settles.
+func (x *world) fence() {
+	if x.closing || x.fenced {
+		return
+	}
+	x.step(Fence{Reason: protocol.ReasonRestoring})
+	x.fenced, x.settled = true, false
+	for _, final := range []bool{false, true, true} {
+		x.step(Settle{Gen: x.gen + 1, Final: final})
+		if x.settled {
+			return
+		}
+	}
+	x.w.fail("I6", "it was asked twice for the last time, and did not settle")
 }
 
 func (x *world) reopen() {
@@ -328,7 +344,7 @@ func (x *world) drain() {
 		x.step(Tick{})
 		if !x.closing && !x.settled && (fence || x.fenced) {
 			x.step(Fence{Reason: protocol.ReasonRestoring})
-			x.step(Settle{Final: true})
+			x.step(Settle{Gen: x.gen + 1, Final: true})
 		}
 	}
 	for k, o := range x.w.ops {

@@ -13,7 +13,7 @@ func TestMain(m *testing.M) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
 	if !given {
-		if err := flag.Set("rapid.checks", "500"); err != nil {
+		if err := flag.Set("rapid.checks", "3000"); err != nil {
 			panic(err)
 		}
 	}

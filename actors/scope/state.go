@@ -52,6 +52,7 @@ type State struct {
 	tries  uint64 // counts what came to the head
 	// settling: the supervisor waits for Settled.
 	settling bool
+	next     protocol.Generation // for which it waits
 	limits   Limits
 	planted  map[protocol.Bug]bool
 }

@@ -39,7 +39,7 @@ func Step(s *State, now time.Time, ev Event) []Command {
 	case Fence:
 		st.fence(e)
 	case Settle:
-		st.settle(e.Final)
+		st.settle(e)
 	case Open:
 		st.openFor(e)
 	case Look:

@@ -40,6 +40,7 @@ type watched struct {
 	ending    *StoreEnding
 	kept      *bool // EndingStored
 	answered  bool
+	cancelled bool // before its dispatch
 }
 
 // sighting is what a token was bound to.
@@ -82,6 +83,10 @@ func (w *watch) event(ev Event) {
 	switch e := ev.(type) {
 	case Submit:
 		w.ops[e.Op.Key] = &watched{op: e.Op, at: w.now}
+	case Cancel:
+		if o := w.ops[e.Key]; o != nil && o.run == nil {
+			o.cancelled = true
+		}
 	case AdmissionStored:
 		if o := w.ops[e.Key]; o != nil && o.admission != nil && o.ending == nil && o.run == nil {
 			o.stored = e.Problem == nil
@@ -198,6 +203,9 @@ func (w *watch) dispatched(c Run) {
 		w.fail("I2", "%s was dispatched twice", c.Op.Key.ID)
 	case o.ending != nil:
 		w.fail("I5", "%s was dispatched after its outcome was known", c.Op.Key.ID)
+	}
+	if o.cancelled {
+		w.fail("I5", "%s was dispatched after it was cancelled", c.Op.Key.ID)
 	}
 	closing := o.op.Request.Method == protocol.MethodClose
 	if !closing && (!w.open || c.Gen != w.gen) {

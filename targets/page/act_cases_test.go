@@ -15,6 +15,7 @@ func openCase(t *testing.T, name string) *tab {
 }
 
 func TestCaseConfirmThenPrompt(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "dialog-confirm-then-prompt")
 	begun := time.Now()
 	o := tb.must(tb.click(button("Archive")))
@@ -45,6 +46,7 @@ func TestCaseConfirmThenPrompt(t *testing.T) {
 }
 
 func TestCaseDialogWhileLoading(t *testing.T) {
+	t.Parallel()
 	tb := open(t, "")
 	url := serve(t, nil) + "/cases/dialog-while-loading.html"
 	begun := time.Now()
@@ -62,6 +64,7 @@ func TestCaseDialogWhileLoading(t *testing.T) {
 }
 
 func TestCaseHydrateLateHandler(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "hydrate-late-handler")
 	o := tb.must(tb.click(button("Add to basket")))
 	if o.Effect == protocol.EffectConfirmed {
@@ -79,6 +82,7 @@ func TestCaseHydrateLateHandler(t *testing.T) {
 }
 
 func TestCaseComposerEnterSends(t *testing.T) {
+	t.Parallel()
 	for _, m := range []protocol.Method{protocol.MethodFill, protocol.MethodType} {
 		t.Run(string(m), func(t *testing.T) {
 			tb := openCase(t, "composer-enter-sends")
@@ -94,6 +98,7 @@ func TestCaseComposerEnterSends(t *testing.T) {
 }
 
 func TestCaseRefRenumbered(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "ref-renumbered")
 	beta := tb.control(tb.observe(), "button", "Beta")
 	tb.must(tb.click(button("Add notice")))
@@ -109,6 +114,7 @@ func TestCaseRefRenumbered(t *testing.T) {
 }
 
 func TestCaseTextAstralCombining(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "text-astral-combining")
 	text := "\U0001F468\u200D\U0001F469\u200D\U0001F467 \U0001F1EF\U0001F1F5 \U00029E3D\U00020BB7 e\u0301 \u05E9\u05DC\u05D5\u05DD \u0939\u093F"
 	if o := tb.must(tb.typeIn(label("Typed copy"), text)); o.Effect != protocol.EffectConfirmed {
@@ -121,6 +127,7 @@ func TestCaseTextAstralCombining(t *testing.T) {
 }
 
 func TestCaseStickyStackedHeaders(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "sticky-stacked-headers")
 	tb.observe()
 	tb.must(tb.click(button("Pick row 30")))
@@ -128,6 +135,7 @@ func TestCaseStickyStackedHeaders(t *testing.T) {
 }
 
 func TestCaseTargetShiftsLate(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "target-shifts-late")
 	o := tb.click(button("Confirm the order"))
 	if o.State != protocol.StateApplied {
@@ -138,6 +146,7 @@ func TestCaseTargetShiftsLate(t *testing.T) {
 }
 
 func TestCaseBlurShiftsTarget(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "blur-shifts-target")
 	tb.must(tb.click(label("Email")))
 	o := tb.click(button("Save contact"))
@@ -151,18 +160,21 @@ func TestCaseBlurShiftsTarget(t *testing.T) {
 }
 
 func TestCaseOverlayClickThrough(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "overlay-click-through")
 	tb.must(tb.click(button("Publish")))
 	tb.result(map[string]any{"counts.publish": 1, "counts.note": 0, "untrusted": 0})
 }
 
 func TestCaseGeomWrappedLink(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "geom-wrapped-link")
 	tb.must(tb.click(protocol.Locator{Role: "link", Name: "open the guide now"}))
 	tb.result(map[string]any{"counts.link": 1, "counts.missed": 0, "untrusted": 0})
 }
 
 func TestCaseFieldsetLegendException(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "fieldset-legend-exception")
 	o := tb.observe()
 	for name, role := range map[string]string{"Explain": "button", "Host": "textbox", "Apply": "button"} {
@@ -190,6 +202,7 @@ func has(list []string, want string) bool {
 }
 
 func TestCaseFrameCrossSiteOffset(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "frame-crosssite-offset")
 	tb.eventuallyListed("button", "Cell 9")
 	o := tb.observe()
@@ -225,6 +238,7 @@ func (tb *tab) eventuallyListed(role, name string) {
 }
 
 func TestCaseFrameOcclusionRealm(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "frame-occlusion-realm")
 	tb.eventuallyListed("button", "Open menu")
 	tb.must(tb.click(button("Open menu")))
@@ -233,6 +247,7 @@ func TestCaseFrameOcclusionRealm(t *testing.T) {
 }
 
 func TestCaseModalSameLabels(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "modal-same-labels")
 	var rows []protocol.Control
 	for _, c := range tb.observe().Controls {
@@ -262,6 +277,7 @@ func TestCaseModalSameLabels(t *testing.T) {
 }
 
 func TestCaseInputValueTracker(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "input-value-tracker")
 	tb.must(tb.fill(label("Holder"), "ada-17"))
 	tb.must(tb.click(button("Save ticket")))
@@ -269,6 +285,7 @@ func TestCaseInputValueTracker(t *testing.T) {
 }
 
 func TestCaseDblclickOpensRow(t *testing.T) {
+	t.Parallel()
 	tb := openCase(t, "dblclick-opens-row")
 	o := tb.must(tb.do(protocol.MethodClick, protocol.ClickArguments{Locator: &protocol.Locator{Text: "Folder 2"}, Count: 2}))
 	if o.Effect != protocol.EffectDelivered {
@@ -278,6 +295,7 @@ func TestCaseDblclickOpensRow(t *testing.T) {
 }
 
 func TestCaseLoadNeverIdle(t *testing.T) {
+	t.Parallel()
 	tb := open(t, "")
 	url := serve(t, nil) + "/cases/load-never-idle.html"
 	begun := time.Now()

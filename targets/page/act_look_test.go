@@ -44,6 +44,7 @@ root.innerHTML = '<button>In the shadow</button><p>Shadow words</p>';
 </script>`
 
 func TestObserve(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, zoo)
 	o := tb.observe()
 	for _, want := range []struct{ role, name, value, states string }{
@@ -97,7 +98,37 @@ func TestObserve(t *testing.T) {
 	}
 }
 
+// TestObserveShapes looks at what pages make of ordinary elements.
+func TestObserveShapes(t *testing.T) {
+	t.Parallel()
+	tb := openBody(t, `<style>body{cursor:pointer}</style><p>Plain words stay text.</p>
+<table><tr><th>Name<th>Price<tr><td>Tea<td>3 €<td><button>Buy</button></table>
+<div style="cursor:auto"><div style="cursor:pointer" id=card>Open card</div></div>
+<div onclick="0"><p>`+strings.Repeat("Long story. ", 60)+`</p></div>
+<div hidden><p>Nowhere</p></div><details><summary>More</summary><p>Folded</p></details>
+<a href="/x"><img src="data:," alt="Pictured link" width=5 height=5></a>
+<p>Before <button>Inline</button> after</p>`)
+	o := tb.observe()
+	text := strings.Join(o.Text, "\n")
+	for _, want := range []string{"Plain words stay text.", "Name | Price", "Tea | 3 €", "Long story.", "Before Inline after"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %q", want, text)
+		}
+	}
+	for _, not := range []string{"Nowhere", "Folded"} {
+		if strings.Contains(text, not) {
+			t.Errorf("%q in %q", not, text)
+		}
+	}
+	tb.control(o, "generic", "Open card")
+	tb.control(o, "link", "Pictured link")
+	if c := tb.control(o, "button", "More"); !has(c.States, "collapsed") {
+		t.Errorf("%s", show(c))
+	}
+}
+
 func TestObserveManyControls(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	for i := range 1000 {
 		b.WriteString("<p>Line " + itoa(i) + " <button>Press " + itoa(i) + "</button></p>")
@@ -133,6 +164,7 @@ func TestObserveManyControls(t *testing.T) {
 func itoa(i int) string { return show(i) }
 
 func TestObserveValues(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, `<textarea aria-label=Long></textarea><input aria-label=Astral><script>
 document.querySelector('textarea').value = 'x'.repeat(9000);
 document.querySelector('input').value = '\u{1F600}'.repeat(3);</script>`)
@@ -152,6 +184,7 @@ document.querySelector('input').value = '\u{1F600}'.repeat(3);</script>`)
 
 // TestSecretsStay holds I5 of targets with a page that does its best to leak.
 func TestSecretsStay(t *testing.T) {
+	t.Parallel()
 	const secret = "korrekt-pferd-9"
 	tb := openBody(t, `
 <label>Password <input id=p type=password value="`+secret+`"></label>
@@ -221,6 +254,7 @@ document.getElementById('n').addEventListener('input', (e) => { document.getElem
 }
 
 func TestScreenshot(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, `<h1>Picture</h1>`)
 	for _, f := range []string{"png", "jpeg"} {
 		r, g := tb.read(protocol.MethodScreenshot, protocol.ScreenshotArguments{Format: f})
@@ -242,6 +276,7 @@ func TestScreenshot(t *testing.T) {
 }
 
 func TestWait(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, `<p id=a>before</p><button id=b>Go</button><input aria-label=V><script>
 document.getElementById('b').addEventListener('click', () => {
   setTimeout(() => { document.getElementById('a').textContent = 'after'; }, 300);
@@ -262,6 +297,7 @@ document.getElementById('b').addEventListener('click', () => {
 }
 
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, `<p>Total: 12 €</p><ul><li>one<li>two<li>three</ul><input aria-label=City value="Bern"><button>Pay</button>
 <select aria-label=Size><option value=s>Small<option value=l selected>Large</select>`)
 	for _, c := range []struct {
@@ -296,15 +332,28 @@ func TestVerify(t *testing.T) {
 
 // TestReadsSurviveNavigation looks while the page goes from one document to the next.
 func TestReadsSurviveNavigation(t *testing.T) {
-	url := serve(t, map[string]string{"/a": page(`<button>A</button><script>setTimeout(()=>location.href='/b',20)</script>`),
-		"/b": page(`<button>B</button><script>setTimeout(()=>location.href='/a',20)</script>`)})
+	t.Parallel()
+	url := serve(t, map[string]string{"/a": page(`<button>A</button><script>setTimeout(()=>location.href='/b',60)</script>`),
+		"/b": page(`<button>B</button><script>setTimeout(()=>location.href='/a',60)</script>`)})
 	tb := open(t, url+"/a")
-	for range 12 {
+	for range 8 {
 		if r, _ := tb.read(protocol.MethodObserve, protocol.ObserveArguments{}); r.Observation == nil {
 			t.Fatalf("observe: %s", show(r))
 		}
 		if r, _ := tb.read(protocol.MethodVerify, protocol.VerifyArguments{Assert: "absent", Text: "nowhere"}); r.Verdict == nil || !r.Verdict.Holds {
 			t.Fatalf("verify: %s", show(r))
 		}
+	}
+}
+
+// TestPageSeesNothing holds that a page cannot tell that it is looked at.
+func TestPageSeesNothing(t *testing.T) {
+	t.Parallel()
+	tb := openBody(t, `<button onclick="document.getElementById('p').textContent = JSON.stringify([typeof __reins, typeof __reins_report,
+Object.getOwnPropertyNames(window).filter(k => k.startsWith('__reins')), document.documentElement.attributes.length])">Go</button><p id=p></p>`)
+	tb.observe()
+	tb.must(tb.click(button("Go")))
+	if got := tb.text("p"); got != `["undefined","undefined",[],0]` {
+		t.Errorf("the page sees %s", got)
 	}
 }

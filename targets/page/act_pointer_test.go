@@ -16,6 +16,7 @@ function rec(el, ...kinds) { for (const k of kinds) el.addEventListener(k, e => 
 </script>`
 
 func TestClickKinds(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, recorder+`<button id=b>Target</button><a id=a href="#x">Go</a><label><input id=c type=checkbox style="position:absolute;opacity:0;width:1px;height:1px">Box</label>
 <script>const b=document.getElementById('b'); rec(b,'click','dblclick','auxclick','contextmenu','mousedown','mouseup');
 b.addEventListener('click', e => { document.getElementById('log').textContent += [e.ctrlKey,e.shiftKey,e.altKey,e.metaKey].join() + ' '; });
@@ -48,6 +49,7 @@ document.getElementById('c').addEventListener('change', e => { document.getEleme
 }
 
 func TestClickRefusals(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, `
 <button disabled>Off</button><button aria-disabled=true>Marked</button>
 <button id=far style="position:absolute;top:3000px" onclick="this.textContent='reached'">Far</button>
@@ -75,6 +77,7 @@ func TestClickRefusals(t *testing.T) {
 }
 
 func TestClickPoint(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, `<style>body{margin:0;height:3000px}</style><button style="position:absolute;left:100px;top:100px;width:80px;height:40px" onclick="this.textContent='hit'">Aim</button>
 <iframe srcdoc="<button style='position:absolute;left:0;top:0;width:90px;height:40px' onclick=&quot;this.textContent='inner'&quot;>In</button>" style="position:absolute;left:300px;top:300px;border:0"></iframe>`)
 	tb.eventuallyListed("button", "In")
@@ -110,6 +113,7 @@ func TestClickPoint(t *testing.T) {
 // TestClickNothingArrives holds that what did not arrive is not called done: the
 // page takes the pointer away right at the press.
 func TestClickNothingArrives(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, `<button id=b>Swap</button><script>
 document.getElementById('b').addEventListener('mousemove', () => { setTimeout(() => {
   document.getElementById('b').style.pointerEvents = 'none'; }, 0); });</script>`)
@@ -123,6 +127,7 @@ document.getElementById('b').addEventListener('mousemove', () => { setTimeout(()
 }
 
 func TestHoverScroll(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, `<style>#m{display:none} #t:hover + #m{display:block} body{height:3000px;margin:0}</style>
 <button id=t>Menu</button><div id=m>opened</div>
 <div id=box style="height:100px;width:200px;overflow:auto"><div style="height:1000px;width:900px">inside</div></div>
@@ -154,7 +159,8 @@ document.getElementById('map').addEventListener('wheel', e => { e.preventDefault
 }
 
 func TestDrag(t *testing.T) {
-	tb := openBody(t, recorder+`<style>div.x{position:absolute;width:60px;height:60px;background:#ccc}</style>
+	t.Parallel()
+	tb := openBody(t, recorder+`<style>div.x{user-select:none;position:absolute;width:60px;height:60px;background:#ccc}</style>
 <div class=x id=s style="left:20px;top:100px">knob</div><div class=x id=d style="left:420px;top:100px">place</div>
 <div class=x id=ns style="left:20px;top:300px" draggable=true>native</div><div class=x id=nd style="left:420px;top:300px">basket</div>
 <script>
@@ -207,6 +213,7 @@ nd.addEventListener('drop', e => { e.preventDefault(); nd.textContent = 'got ' +
 // TestClickOnABusyPage holds that an answer which does not come in time is
 // uncertain, and that the page tells afterwards why that is the right word.
 func TestClickOnABusyPage(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, `<button id=b onclick="document.title='clicked'">Busy</button><script>
 document.getElementById('b').addEventListener('mousedown', () => { const t = performance.now(); while (performance.now() - t < 2500); });</script>`)
 	c := call(protocol.MethodClick, protocol.ClickArguments{Locator: ptr(button("Busy"))})
@@ -230,6 +237,7 @@ document.getElementById('b').addEventListener('mousedown', () => { const t = per
 // TestSteps holds where an operation passes its steps: the press while its
 // answer is still open.
 func TestSteps(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, `<button>Go</button><input aria-label=F>`)
 	for _, c := range []struct {
 		m protocol.Method

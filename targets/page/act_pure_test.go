@@ -203,3 +203,28 @@ func TestBudget(t *testing.T) {
 		}
 	})
 }
+
+func FuzzParseRef(f *testing.F) {
+	f.Add("e3.abcdefghi.bcd")
+	f.Add("e.é.zzzzzzzzzzzzzzz")
+	f.Fuzz(func(t *testing.T, in string) {
+		g, doc, node, ok := parseRef(protocol.Ref(in))
+		if !ok {
+			return
+		}
+		if g2, doc2, node2, ok := parseRef(makeRef(g, doc, node)); !ok || g2 != g || doc2 != doc || node2 != node {
+			t.Fatalf("%q: %d %q %d", in, g, doc, node)
+		}
+	})
+}
+
+func FuzzParseChord(f *testing.F) {
+	for _, s := range []string{"Enter", "Control+Shift+A", "++", "+", "Alt+", "\xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		if c, err := parseChord(in); err == nil && (c.key.key == "" || c.key.code == "" || len(c.modifiers) > 4) {
+			t.Fatalf("%q: %+v", in, c)
+		}
+	})
+}

@@ -19,6 +19,7 @@ const fields = `
 <input aria-label=Back id=back oninput="setTimeout(()=>{this.value='reset'},0)">`
 
 func TestFill(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, fields)
 	for _, c := range []struct{ name, text, value string }{
 		{"Plain", "new  text ", "new  text "},
@@ -26,6 +27,7 @@ func TestFill(t *testing.T) {
 		{"Plain", "ünï\U0001F600", "ünï\U0001F600"},
 		{"Area", "one\ntwo\n\nthree", "one\ntwo\n\nthree"},
 		{"Number", "42", "42"},
+		{"Number", "7.5", "7.5"},
 		{"Mail", "a@b.c", "a@b.c"},
 		{"Date", "2026-03-01", "2026-03-01"},
 		{"Colour", "#ff0000", "#ff0000"},
@@ -64,6 +66,7 @@ func TestFill(t *testing.T) {
 }
 
 func TestType(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, fields)
 	value := func(name, want string) {
 		t.Helper()
@@ -111,6 +114,7 @@ func TestType(t *testing.T) {
 
 // TestTypeStopsWithItsPermit revokes the permit in the middle of a text.
 func TestTypeStopsWithItsPermit(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, fields)
 	g := &grant{most: 61}
 	text := strings.Repeat("abcdefghij", 10)
@@ -134,6 +138,7 @@ func TestTypeStopsWithItsPermit(t *testing.T) {
 
 // TestTypeStopsWhenTheFocusLeaves holds that text does not run into another field.
 func TestTypeStopsWhenTheFocusLeaves(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, `<input aria-label=One maxlength=200 oninput="if(this.value.length>10)document.getElementById('two').focus()"><input id=two aria-label=Two>`)
 	o := tb.typeIn(label("One"), strings.Repeat("x", 100))
 	tb.is(o, protocol.StateFailed, protocol.ReasonMoved)
@@ -143,6 +148,7 @@ func TestTypeStopsWhenTheFocusLeaves(t *testing.T) {
 }
 
 func TestPress(t *testing.T) {
+	t.Parallel()
 	tb := openBody(t, `<form onsubmit="event.preventDefault();document.title='sent'"><input id=i aria-label=Field value="one two"></form>
 <button id=b onclick="this.textContent='pressed'">Press me</button><pre id=log></pre><script>
 addEventListener('keydown', e => { document.getElementById('log').textContent += [e.key, e.code, e.ctrlKey, e.shiftKey, e.isTrusted].join(' ') + ';'; });</script>`)

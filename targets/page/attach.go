@@ -53,17 +53,17 @@ func (h *Host) attach(ctx context.Context, s targets.Spec) (*incarnation, bool, 
 	}
 	defer sl.done()
 	b.mu.Lock()
-	old, tab, stuck := sl.inc, sl.target, sl.stuck
+	old, tab, unfit := sl.inc, sl.target, sl.unfit
 	b.mu.Unlock()
 	if old != nil {
 		if err := old.Revoke(ctx); err != nil {
 			return nil, false, err
 		}
 		b.mu.Lock()
-		stuck = stuck || sl.stuck
+		unfit = unfit || sl.unfit
 		b.mu.Unlock()
 	}
-	if tab != nil && tab.alive() && !s.Fresh && !stuck {
+	if tab != nil && tab.alive() && !s.Fresh && !unfit {
 		if p, err := b.adopt(ctx, sl, s, tab); err == nil {
 			return p, false, nil
 		} else if b.ctx.Err() != nil || ctx.Err() != nil {
@@ -117,14 +117,12 @@ func (b *browserProcess) create(ctx context.Context, sl *slot, s targets.Spec) (
 		params.NewWindow, params.Background = ptr(true), ptr(true)
 		params.Width, params.Height = int64(v.Width), int64(v.Height)
 	}
-	made, err := cdprotocol.Call(making, b.conn.Browser(), target.CreateTarget, params)
+	tab, err := b.makeTab(making, params)
 	if err != nil {
 		return nil, fmt.Errorf("making a tab: %w", err)
 	}
-	tab := newPageTarget(made.TargetID)
 	b.mu.Lock()
-	b.targets[tab.id] = tab
-	sl.target, sl.stuck, sl.held, sl.last = tab, false, &held{}, protocol.Page{}
+	sl.target, sl.unfit, sl.held, sl.last = tab, true, &held{}, protocol.Page{}
 	b.mu.Unlock()
 	p, err := b.connect(making, sl, s, tab, true)
 	if err != nil {
@@ -139,7 +137,43 @@ func (b *browserProcess) create(ctx context.Context, sl *slot, s targets.Spec) (
 		return nil, fmt.Errorf("setting up a tab: %w", err)
 	}
 	p.load(ctx)
+	b.mu.Lock()
+	sl.unfit = false
+	b.mu.Unlock()
 	return p, nil
+}
+
+// makeTab makes a tab. One whose making takes longer than ctx is closed when it
+// comes, so that none is left that nobody knows.
+func (b *browserProcess) makeTab(ctx context.Context, params target.CreateTargetParams) (*pageTarget, error) {
+	made := make(chan *pageTarget)
+	failed := make(chan error, 1)
+	b.spawn("make a tab", func() {
+		most, cancel := context.WithTimeout(b.ctx, readyMost)
+		defer cancel()
+		res, err := cdprotocol.Call(most, b.conn.Browser(), target.CreateTarget, params)
+		if err != nil {
+			failed <- err
+			return
+		}
+		tab := newPageTarget(res.TargetID)
+		b.mu.Lock()
+		b.targets[tab.id] = tab
+		b.mu.Unlock()
+		select {
+		case made <- tab:
+		case <-ctx.Done():
+			b.closeTarget(b.ctx, tab.id)
+		}
+	})
+	select {
+	case tab := <-made:
+		return tab, nil
+	case err := <-failed:
+		return nil, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func viewportOf(s targets.Spec) protocol.Viewport {
@@ -155,7 +189,7 @@ func viewportOf(s targets.Spec) protocol.Viewport {
 
 // connect opens a session on a tab and begins to set it up.
 func (b *browserProcess) connect(ctx context.Context, sl *slot, s targets.Spec, tab *pageTarget, fresh bool) (*incarnation, error) {
-	ctx, cancel := context.WithTimeout(ctx, callMost)
+	ctx, cancel := context.WithTimeout(ctx, makeMost)
 	defer cancel()
 	got, err := cdprotocol.Call(ctx, b.conn.Browser(), target.AttachToTarget, target.AttachToTargetParams{TargetID: tab.id, Flatten: ptr(true)})
 	if err != nil {

@@ -61,7 +61,7 @@ type slot struct {
 	target *pageTarget
 	inc    *incarnation
 	last   protocol.Page // last confirmed, for an incarnation that adopts the target
-	stuck  bool          // a dialog stood open when its session ended: no session can answer it any more
+	unfit  bool          // the tab is never adopted: half made, or standing behind a dialog that no later session can answer
 }
 
 // pageTarget is one tab that this host made.
@@ -163,6 +163,19 @@ func (b *browserProcess) watch() {
 		p.crash(protocol.ReasonBackendUnavailable, "the browser ended")
 	}
 	b.wg.Wait()
+}
+
+// end kills the browser and waits until nothing of it is left.
+func (b *browserProcess) end() error {
+	b.proc.kill()
+	timer := time.NewTimer(reapWait)
+	defer timer.Stop()
+	select {
+	case <-b.down:
+		return nil
+	case <-timer.C:
+		return unavailable("the browser (process %d) does not end although it was killed: end it by hand", b.proc.pid)
+	}
 }
 
 func errText(err error) string {

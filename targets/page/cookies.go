@@ -22,6 +22,7 @@ const pollEvery = 800 * time.Millisecond
 func (b *browserProcess) poll() {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
+	failing := false
 	for {
 		select {
 		case <-b.ctx.Done():
@@ -36,9 +37,14 @@ func (b *browserProcess) poll() {
 		if idle {
 			continue
 		}
-		if err := b.syncCookies(b.ctx); err != nil && b.ctx.Err() == nil {
-			b.log.Warn("the cookies could not be saved", "error", err)
+		err := b.syncCookies(b.ctx)
+		if err != nil && !failing && b.ctx.Err() == nil {
+			b.log.Warn("the cookies cannot be saved; the next success is told", "error", err)
 		}
+		if err == nil && failing {
+			b.log.Info("the cookies are saved again")
+		}
+		failing = err != nil
 		b.lookAtTitles()
 	}
 }

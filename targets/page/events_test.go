@@ -19,7 +19,7 @@ import (
 )
 
 func TestADialogDuringLoadHoldsUpNobody(t *testing.T) {
-	h := startHost(t, nil)
+	h := sharedHost(t)
 	s := newSite(t, map[string]string{"/alert": "<title>a</title><script>alert('hello')</script>after"})
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/alert"})
 	<-p.dialogSignal()
@@ -48,7 +48,7 @@ func TestADialogDuringLoadHoldsUpNobody(t *testing.T) {
 }
 
 func TestADialogOutlivesNoFence(t *testing.T) {
-	h := startHost(t, nil)
+	h := sharedHost(t)
 	s := newSite(t, nil)
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/plain"})
 	begin(t, p, cdproto.CommandRuntimeEvaluate, map[string]any{"expression": "confirm('sure?')"})
@@ -67,7 +67,7 @@ func TestADialogOutlivesNoFence(t *testing.T) {
 }
 
 func TestTitleAndAddressOfADocumentAreTold(t *testing.T) {
-	h := startHost(t, nil)
+	h := sharedHost(t)
 	s := newSite(t, nil)
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/plain"})
 	next(t, p, targets.EventNavigated)
@@ -86,10 +86,10 @@ func TestTitleAndAddressOfADocumentAreTold(t *testing.T) {
 }
 
 func TestPopupsLiveAndAreCounted(t *testing.T) {
-	h := startHost(t, nil)
+	h := sharedHost(t)
 	s := newSite(t, map[string]string{"/pop": "<title>p</title><script>addEventListener('load', () => fetch('/reported'))</script>"})
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/plain"})
-	for i, open := range []string{"window.open('/pop')", "window.open('/pop', '_blank', 'noopener')"} {
+	for i, open := range []string{"!!window.open('/pop')", "!!window.open('/pop', '_blank', 'noopener')"} {
 		eval(t, p, open)
 		eventually(t, open+" is counted", func() bool { return p.popupCount() == uint64(i+1) })
 		eventually(t, open+" runs", func() bool { return s.count("/reported") == i+1 })
@@ -123,7 +123,7 @@ func TestPopupsLiveAndAreCounted(t *testing.T) {
 }
 
 func TestAnIdlePageHasAFrameAtOnce(t *testing.T) {
-	h := startHost(t, nil)
+	h := sharedHost(t)
 	s := newSite(t, map[string]string{"/moving": `<title>m</title><body style="background:#fff"><div id=d style="width:200px;height:200px;background:red"></div>
 		<script>let n=0;setInterval(()=>{d.style.marginLeft=(n++%100)+'px'},30)</script>`})
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 7, URL: s.URL + "/plain"})
@@ -180,7 +180,7 @@ func seeFrames(t *testing.T, p *incarnation, width, n int) []seenFrame {
 }
 
 func TestDownloadsArriveWholeUnderSafeNames(t *testing.T) {
-	h := startHost(t, nil)
+	h := sharedHost(t)
 	s := newSite(t, map[string]string{"/links": `<a id=a href="/file">a</a><a id=b href="/file" target=_blank>b</a>`})
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/links"})
 	eventually(t, "it has loaded", func() bool { return !p.nav().loading })
@@ -243,10 +243,38 @@ func TestTheCeilingOnPages(t *testing.T) {
 	}
 }
 
+func TestATabThatGoesAndASessionThatIsLostAreTold(t *testing.T) {
+	h := sharedHost(t)
+	b := h.browser()
+	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_goes", Generation: 1})
+	if err := b.conn.Browser().Call(within(t), cdproto.CommandTargetCloseTarget, map[string]any{"targetId": p.target}, nil); err != nil {
+		t.Fatal(err)
+	}
+	next(t, p, targets.EventGone)
+	q, _ := attachTo(t, h, targets.Spec{Resource: "pg_lost", Generation: 1})
+	if err := b.conn.Browser().Call(within(t), cdproto.CommandTargetDetachFromTarget, map[string]any{"sessionId": q.sess.ID()}, nil); err != nil {
+		t.Fatal(err)
+	}
+	next(t, q, targets.EventCrashed)
+}
+
+func TestAPanicInAPagesWorkEndsThatPageOnly(t *testing.T) {
+	h := sharedHost(t)
+	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_panics", Generation: 1})
+	q, _ := attachTo(t, h, targets.Spec{Resource: "pg_stays", Generation: 1})
+	p.spawn("test", func() { panic("boom") })
+	if ev := next(t, p, targets.EventCrashed); ev.Reason != protocol.ReasonInternal {
+		t.Errorf("crashed: %+v", ev)
+	}
+	if q.isOver() || eval(t, q, "1+1") != "2" {
+		t.Error("the other Page felt it")
+	}
+}
+
 func isGone(err error) bool { return errors.Is(err, errFrameGone) }
 
 func TestFramesOfOtherSitesHaveOurWorld(t *testing.T) {
-	h := startHost(t, nil)
+	h := sharedHost(t)
 	s := newSite(t, map[string]string{
 		"/top":   `<title>top</title><iframe name=near src="/near"></iframe><iframe name=far src="http://localhost:PORT/far"></iframe>`,
 		"/far":   `far<iframe name=back src="http://127.0.0.1:PORT/near"></iframe>`,

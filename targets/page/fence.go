@@ -38,23 +38,31 @@ func (p *incarnation) Revoke(ctx context.Context) error {
 	return nil
 }
 
-// leave detaches the session and ends the incarnation without an event. What
-// the resource still holds stays noted in its slot for the next incarnation.
+// leave ends the incarnation without an event and detaches its session. The
+// detach is only written here: what a later incarnation writes comes behind it.
+// What the resource still holds stays noted in its slot for the next one.
 func (p *incarnation) leave(ctx context.Context) {
 	if p.dialog() != nil {
 		// Its dialog belongs to this session: no other can answer it any more.
 		p.b.mu.Lock()
-		p.slot.stuck = true
+		p.slot.unfit = true
 		p.b.mu.Unlock()
 	}
 	p.finish(nil)
-	ctx, cancel := context.WithTimeout(ctx, callMost)
-	defer cancel()
-	_, err := cdprotocol.Call(ctx, p.b.conn.Browser(), target.DetachFromTarget, target.DetachFromTargetParams{SessionID: p.sess.ID()})
-	var answer *cdproto.Error
-	if err != nil && !errors.As(err, &answer) && p.b.ctx.Err() == nil {
-		p.b.log.Warn("the old session of a page is still attached; it takes no more commands", "resource", p.spec.Resource, "error", err)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callMost)
+	pend, err := p.b.conn.Browser().Start(ctx, cdproto.CommandTargetDetachFromTarget, target.DetachFromTargetParams{SessionID: p.sess.ID()})
+	if err != nil {
+		cancel()
+		return // the link is down, and the session with it
 	}
+	p.b.spawn("detach", func() {
+		defer cancel()
+		err := pend.Wait(ctx, nil)
+		var answer *cdproto.Error
+		if err != nil && !errors.As(err, &answer) && p.b.ctx.Err() == nil {
+			p.b.log.Warn("the old session of a page is still attached; it takes no more commands", "resource", p.spec.Resource, "error", err)
+		}
+	})
 }
 
 // Barrier returns after all input that the tab was given earlier has had its
@@ -316,9 +324,7 @@ func (b *browserProcess) close(ctx context.Context, tab *pageTarget, crash bool)
 		return b.close(ctx, tab, true)
 	}
 	b.log.Warn("a page cannot be ended: killing the browser", "target", tab.id)
-	b.proc.kill()
-	<-b.down
-	return nil
+	return b.end()
 }
 
 // closeTarget asks for the end of a tab. Only the event of its end counts.

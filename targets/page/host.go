@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -101,8 +102,8 @@ func (h *Host) Start(ctx context.Context) (down <-chan struct{}, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.ProfileDir, err = filepath.Abs(o.ProfileDir); err != nil || h.opts.ProfileDir == "" {
-		return nil, fmt.Errorf("the profile needs a directory: %w", err)
+	if err := absolute(&o); err != nil {
+		return nil, err
 	}
 	if err := reap(ctx, o, h.log); err != nil {
 		return nil, err
@@ -122,14 +123,10 @@ func (h *Host) Start(ctx context.Context) (down <-chan struct{}, err error) {
 		h.log.Warn("the browser's process could not be recorded; the next start finds it by its arguments", "error", err)
 	}
 	if err := b.begin(ctx); err != nil {
-		proc.kill()
-		<-b.down
-		return nil, b.explain(err)
+		return nil, b.explain(errors.Join(err, b.end()))
 	}
 	if err := b.restoreCookies(ctx); err != nil {
-		proc.kill()
-		<-b.down
-		return nil, err
+		return nil, errors.Join(err, b.end())
 	}
 	b.spawn("poll", b.poll)
 	h.mu.Lock()
@@ -138,6 +135,24 @@ func (h *Host) Start(ctx context.Context) (down <-chan struct{}, err error) {
 		h.live = b
 	}
 	return b.down, nil
+}
+
+// absolute makes the directories independent of where the browser runs.
+func absolute(o *Options) error {
+	if o.ProfileDir == "" {
+		return errors.New("the browser's profile needs a directory: name one in Options.ProfileDir")
+	}
+	for _, dir := range []*string{&o.ProfileDir, &o.DownloadDir} {
+		if *dir == "" {
+			continue
+		}
+		abs, err := filepath.Abs(*dir)
+		if err != nil {
+			return fmt.Errorf("making %s absolute: %w", *dir, err)
+		}
+		*dir = abs
+	}
+	return nil
 }
 
 func (h *Host) newBrowser(proc *process, o Options) *browserProcess {
@@ -185,9 +200,10 @@ func (h *Host) Stop(ctx context.Context) error {
 	polite := b.closePolitely(ctx)
 	if !polite {
 		h.log.Warn("the browser did not close by itself: killing it")
-		b.proc.kill()
+		if err := b.end(); err != nil {
+			return err
+		}
 	}
-	<-b.down
 	b.wg.Wait()
 	if !polite || h.opts.Cookies == nil {
 		return nil

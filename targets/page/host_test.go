@@ -214,6 +214,7 @@ type site struct {
 	mu   sync.Mutex
 	seen []string
 	hold chan struct{} // closed: /held answers
+	held int           // requests to /wait under way
 }
 
 func newSite(t *testing.T, pages map[string]string) *site {
@@ -250,6 +251,8 @@ func newSite(t *testing.T, pages map[string]string) *site {
 			fmt.Fprintf(w, "<title>echo</title><body>%s", r.Header.Get("Cookie"))
 		case "/wait": // a synchronous request to it blocks a page without load on the machine
 			d, _ := time.ParseDuration(r.URL.Query().Get("for"))
+			s.waits(1)
+			defer s.waits(-1)
 			select {
 			case <-time.After(d):
 			case <-r.Context().Done():
@@ -264,6 +267,19 @@ func newSite(t *testing.T, pages map[string]string) *site {
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+func (s *site) waits(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held += n
+}
+
+// waiting is how many pages are blocked.
+func (s *site) waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held
 }
 
 // count is how often a path was asked for.
@@ -287,9 +303,13 @@ func TestRendererCrashEndsOnlyItsPage(t *testing.T) {
 	if !loaded {
 		t.Fatal("a new Page is not said to be loaded")
 	}
-	if ev := next(t, p, targets.EventNavigated); ev.Page.URL != s.URL+"/one" || ev.Page.Title != "plain" || ev.Page.HTTPStatus != 200 {
+	if ev := next(t, p, targets.EventNavigated); ev.Page.URL != s.URL+"/one" || ev.Page.Document == "" {
 		t.Errorf("navigated: %+v", ev.Page)
 	}
+	eventually(t, "its title and status are known", func() bool {
+		snap := p.Snapshot()
+		return snap.Title == "plain" && snap.HTTPStatus == 200
+	})
 	begin(t, p, cdproto.CommandPageCrash, map[string]any{})
 	if ev := next(t, p, targets.EventCrashed); ev.Reason != protocol.ReasonRendererCrashed {
 		t.Errorf("crashed: %+v", ev)
@@ -399,6 +419,10 @@ func TestStartReapsAnEarlierBrowser(t *testing.T) {
 		_, err := os.Lstat(filepath.Join(o.ProfileDir, "SingletonLock"))
 		return err == nil
 	})
+	eventually(t, "the earlier browser has rewritten its arguments", func() bool {
+		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid))
+		return err == nil && !strings.Contains(string(args), "\x00--headless")
+	})
 	h := New(o)
 	if _, err := h.Start(within(t)); err != nil {
 		t.Fatalf("start: %v", err)
@@ -413,6 +437,21 @@ func TestStartReapsAnEarlierBrowser(t *testing.T) {
 		t.Errorf("stop: %v", err)
 	}
 	noProcesses(t, o)
+}
+
+func TestNamesProfile(t *testing.T) {
+	for args, want := range map[string]bool{
+		"chromium\x00--user-data-dir=/a/profile\x00about:blank\x00":    true,
+		"chromium --user-data-dir=/a/profile about:blank\x00":          true,
+		"chromium --user-data-dir=/a/profile":                          true,
+		"chromium\x00--user-data-dir=/a/profile2\x00":                  false,
+		"x --user-data-dir=/a/profile2 --user-data-dir=/a/profile\x00": true,
+		"vi /a/profile\x00": false,
+	} {
+		if got := namesProfile([]byte(args), "/a/profile"); got != want {
+			t.Errorf("%q: %v", args, got)
+		}
+	}
 }
 
 func TestMissingBrowserIsNamed(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 // answerGrace is how long an answer is waited for after the operation's context
 // ended, so that what was cut off can still be told apart from what was lost.
-const answerGrace = 400 * time.Millisecond
+const answerGrace = 300 * time.Millisecond
 
 // writer gives the input of one operation. Each command asks the permit right
 // before its bytes leave. It knows what was written and what was answered.
@@ -27,10 +27,10 @@ type writer struct {
 	ctx  context.Context // of the operation: ends at its deadline, a cancel or a dialog
 	late context.Context // ends answerGrace after ctx
 
-	written int  // input commands written
-	open    int  // of them, without an answer yet
-	lost    bool // an answer never came
-	touched bool // the page was changed without input: scrolled, focused
+	written  int  // input commands written
+	lost     bool // an answer never came
+	touched  bool // the page was changed without input: scrolled, focused
+	complete bool // all input of the primitive was written
 
 	began time.Time // of the first write
 	ended time.Time // of the last answer
@@ -47,7 +47,8 @@ func (w *writer) start(method string, params any) (*cdp.Pending, error) {
 	if w.began.IsZero() {
 		w.began = time.Now()
 	}
-	pend, err := w.p.sess.Start(w.granted(w.ctx), method, params)
+	// Under late: a command that is leaving when ctx ends is still waited for.
+	pend, err := w.p.sess.Start(w.granted(w.late), method, params)
 	if err != nil {
 		if cdp.Unanswered(err) {
 			w.written++
@@ -56,7 +57,6 @@ func (w *writer) start(method string, params any) (*cdp.Pending, error) {
 		return nil, err
 	}
 	w.written++
-	w.open++
 	return pend, nil
 }
 
@@ -64,9 +64,8 @@ func (w *writer) start(method string, params any) (*cdp.Pending, error) {
 func (w *writer) wait(pend *cdp.Pending, result any) error {
 	err := pend.Wait(w.late, result)
 	w.ended = time.Now()
-	w.open--
 	if err == nil {
-		return context.Cause(w.ctx)
+		return nil
 	}
 	if dialogCut(w.ctx, err) {
 		// The dialog is the page's answer; the command's own comes when it is closed.
@@ -125,14 +124,7 @@ var buttonBits = map[string]int64{"left": 1, "right": 2, "middle": 4}
 
 // move moves the pointer, with a button held or none ("").
 func (w *writer) move(at protocol.Point, held string, bits int64) error {
-	err := w.do(cdproto.CommandInputDispatchMouseEvent, mouse(input.DispatchMouseEventTypeMouseMoved, at, held, 0, bits))
-	if err == nil {
-		a := w.p.acting()
-		a.mu.Lock()
-		a.pointer = at
-		a.mu.Unlock()
-	}
-	return err
+	return w.do(cdproto.CommandInputDispatchMouseEvent, mouse(input.DispatchMouseEventTypeMouseMoved, at, held, 0, bits))
 }
 
 // startMove moves the pointer and returns before its answer.
@@ -150,8 +142,17 @@ func (w *writer) press(at protocol.Point, button string, count int, bits int64) 
 		}
 		return err
 	}
-	w.seam(protocol.StepPressWritten)
+	w.firstWritten()
 	return w.wait(pend, nil)
+}
+
+// firstWritten and lastWritten pass the steps between which the input of a
+// primitive leaves.
+func (w *writer) firstWritten() { w.seam(protocol.StepPressWritten) }
+
+func (w *writer) lastWritten() {
+	w.complete = true
+	w.seam(protocol.StepReleaseWritten)
 }
 
 // release lets a button go. last says that no further input follows.
@@ -161,7 +162,7 @@ func (w *writer) release(at protocol.Point, button string, count int, bits int64
 		return err
 	}
 	if last {
-		w.seam(protocol.StepReleaseWritten)
+		w.lastWritten()
 	}
 	err = w.wait(pend, nil)
 	if err == nil || errors.Is(err, errDialog) {
@@ -223,18 +224,24 @@ type stroke struct {
 	up   *keyStroke
 }
 
-// finish waits for strokes in their order.
-func (w *writer) finish(strokes []stroke) error {
-	for _, s := range strokes {
-		if err := w.wait(s.pend, nil); err != nil {
-			if errors.Is(err, errDialog) && s.up != nil {
-				w.p.held.keyUp(s.up.held())
-			}
-			return err
-		}
-		if s.up != nil {
+// finish waits for strokes in their order and says how many were answered.
+func (w *writer) finish(strokes []stroke) (answered int, err error) {
+	for i, s := range strokes {
+		err := w.wait(s.pend, nil)
+		if s.up != nil && (err == nil || errors.Is(err, errDialog)) {
 			w.p.held.keyUp(s.up.held())
 		}
+		if err != nil {
+			// What follows was written as well; a dialog ends the waiting for all of it.
+			for _, rest := range strokes[i+1:] {
+				if w.wait(rest.pend, nil) == nil || errors.Is(err, errDialog) {
+					if rest.up != nil {
+						w.p.held.keyUp(rest.up.held())
+					}
+				}
+			}
+			return i, err
+		}
 	}
-	return nil
+	return len(strokes), nil
 }

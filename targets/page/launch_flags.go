@@ -21,7 +21,15 @@ var disabledFeatures = []string{
 	"OptimizationGuideModelDownloading",
 	"OptimizationHints",
 	"Prerender2",
+	"ProcessPerSiteUpToMainFrameThreshold",
 	"Translate",
+}
+
+// Features that the browser has and does not use by itself.
+var enabledFeatures = []string{
+	// The frames of a site in two Pages do not share a process: one that is
+	// blocked, or ended by a fence, takes no other Page's frames with it.
+	"DisableProcessReuse",
 }
 
 // baseFlags are the flags of every managed browser.
@@ -73,15 +81,16 @@ func browserArgs(o Options, bin string, smallSHM bool) []string {
 	if smallSHM {
 		args = append(args, "--disable-dev-shm-usage")
 	}
-	// The browser takes the last --disable-features only, so ours and the user's are one.
-	features := append([]string{}, disabledFeatures...)
+	// The browser takes the last list of features only, so ours and the user's are one.
+	off, on := disabledFeatures, enabledFeatures
 	for _, f := range o.ExtraFlags {
 		if v, ok := strings.CutPrefix(f, "--disable-features="); ok {
-			features = append(features, v)
-			continue
+			off = append(off[:len(off):len(off)], v)
+		} else if v, ok := strings.CutPrefix(f, "--enable-features="); ok {
+			on = append(on[:len(on):len(on)], v)
+		} else {
+			args = append(args, f)
 		}
-		args = append(args, f)
 	}
-	args = append(args, "--disable-features="+strings.Join(features, ","))
-	return append(args, "about:blank")
+	return append(args, "--disable-features="+strings.Join(off, ","), "--enable-features="+strings.Join(on, ","), "about:blank")
 }

@@ -11,9 +11,23 @@ import (
 	"reins/targets/page/internal/cdp"
 )
 
-// frameDeadline bounds one look into one frame, so that a frame whose process
-// hangs does not hold up the others.
-const frameDeadline = 3 * time.Second
+// How long one look into a frame may take: a frame whose process hangs does not
+// hold up the main one, and without the main one nothing can be said.
+const (
+	mainLook  = 5500 * time.Millisecond
+	frameLook = 1500 * time.Millisecond
+)
+
+// patience bounds one look into the frame.
+func (f *frame) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	if f.main {
+		return context.WithTimeout(ctx, mainLook)
+	}
+	return context.WithTimeout(ctx, frameLook)
+}
+
+// searchMost bounds a search that navigations interrupt again and again.
+const searchMost = 6 * time.Second
 
 // maxCandidates is how many elements an ambiguous locator names.
 const maxCandidates = 10
@@ -85,8 +99,8 @@ func problem(r protocol.Reason, format string, args ...any) *protocol.Problem {
 	return &protocol.Problem{Reason: r, Message: fmt.Sprintf(format, args...)}
 }
 
-// search asks the frames that a locator may mean, all at once. The main frame's
-// answer comes first.
+// search asks the frames that a locator may mean, all at once; what a navigation
+// interrupts is asked again. The main frame's answer comes first.
 func (p *incarnation) search(ctx context.Context, l protocol.Locator, purpose string) ([]findings, *protocol.Problem) {
 	w := worldLocator{Role: l.Role, Name: l.Name, Label: l.Label, Text: l.Text, TestID: l.TestID,
 		Placeholder: l.Placeholder, CSS: l.CSS, Contains: l.Contains}
@@ -97,16 +111,34 @@ func (p *incarnation) search(ctx context.Context, l protocol.Locator, purpose st
 		}
 		w = worldLocator{Ref: node, Doc: doc}
 	}
-	frames := p.frames()
-	if l.Frame != "" {
-		frames = keepFrames(ctx, frames, l.Frame)
+	ctx, cancel := context.WithTimeout(ctx, searchMost)
+	defer cancel()
+	var none bool
+	out, err := retry(ctx, p, func() ([]findings, error) {
+		frames := p.frames()
 		if len(frames) == 0 {
-			return nil, problem(protocol.ReasonNotFound, "no frame has the name, URL or element id %q; observe and use a frame that is there", l.Frame)
+			return nil, errNoDocument
 		}
+		if l.Frame != "" {
+			if frames = keepFrames(ctx, frames, l.Frame); len(frames) == 0 {
+				none = true
+				return nil, nil
+			}
+		}
+		out := p.searchIn(ctx, frames, w, purpose)
+		return out, out[0].err
+	})
+	if none {
+		return nil, problem(protocol.ReasonNotFound, "no frame has the name, URL or element id %q; observe and use a frame that is there", l.Frame)
 	}
-	if len(frames) == 0 {
-		return nil, problem(protocol.ReasonPageUnresponsive, "the page has no document that answers; wait, or restart it")
+	if err != nil {
+		return nil, p.lookFailed(ctx, err)
 	}
+	return out, nil
+}
+
+// searchIn asks these frames at once.
+func (p *incarnation) searchIn(ctx context.Context, frames []*frame, w worldLocator, purpose string) []findings {
 	out := make([]findings, len(frames))
 	var all sync.WaitGroup
 	for i, f := range frames {
@@ -118,17 +150,14 @@ func (p *incarnation) search(ctx context.Context, l protocol.Locator, purpose st
 					out[i] = findings{frame: f, err: fmt.Errorf("panic while looking into a frame: %v", r)}
 				}
 			}()
-			one, cancel := context.WithTimeout(ctx, frameDeadline)
+			one, cancel := f.patience(ctx)
 			defer cancel()
 			out[i].err = f.world(one, "find", &out[i], w, purpose)
 			out[i].frame = f
 		}()
 	}
 	all.Wait()
-	if out[0].err != nil {
-		return nil, p.lookFailed(ctx, out[0].err)
-	}
-	return out, nil
+	return out
 }
 
 func keepFrames(ctx context.Context, frames []*frame, want string) []*frame {

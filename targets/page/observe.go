@@ -75,7 +75,7 @@ func (p *incarnation) lookAll(ctx context.Context) ([]look, error) {
 }
 
 func (f *frame) look(ctx context.Context) look {
-	ctx, cancel := context.WithTimeout(ctx, frameDeadline)
+	ctx, cancel := f.patience(ctx)
 	defer cancel()
 	l := look{}
 	var text string
@@ -120,8 +120,13 @@ func (p *incarnation) skeleton() *protocol.Observation {
 	page := p.pageNow()
 	return &protocol.Observation{
 		Target:     protocol.TargetRef{Kind: protocol.KindPage, Resource: p.spec.Resource},
-		Generation: p.spec.Generation, Page: &page, Controls: []protocol.Control{}, Capabilities: capabilities,
+		Generation: p.spec.Generation, FrameID: p.nextFrame(), Page: &page, Controls: []protocol.Control{}, Capabilities: capabilities,
 	}
+}
+
+// nextFrame names what is seen at one moment.
+func (p *incarnation) nextFrame() string {
+	return fmt.Sprintf("f%d-%d", p.spec.Generation, p.acting().seen.Add(1))
 }
 
 // capabilities are the methods that a page takes.

@@ -53,7 +53,7 @@ func (p *incarnation) measure(ctx context.Context) (geometry, error) {
 	if f == nil {
 		return g, errNoDocument
 	}
-	one, cancel := context.WithTimeout(ctx, frameDeadline)
+	one, cancel := f.patience(ctx)
 	defer cancel()
 	if err := f.world(one, "geometry", &g); err != nil {
 		return g, err

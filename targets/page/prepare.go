@@ -116,7 +116,7 @@ func prepareViewport(c targets.Call, pre *prepared) *protocol.Problem {
 	if a.Width < 1 || a.Width > 16384 || a.Height < 1 || a.Height > 16384 || a.Scale < 0.25 || a.Scale > 8 {
 		return problem(protocol.ReasonBadArguments, "width and height are 1–16384 CSS pixels, scale is 0.25–8")
 	}
-	pre.viewport = protocol.Viewport{Width: a.Width, Height: a.Height, Scale: a.Scale}
+	pre.viewport = protocol.Viewport(a)
 	return nil
 }
 

@@ -135,7 +135,7 @@ func (p *incarnation) preparePress(ctx context.Context, c targets.Call, pre *pre
 func (p *incarnation) focus(ctx context.Context) (*found, *protocol.Problem) {
 	var best *found
 	for _, f := range p.frames() {
-		one, cancel := context.WithTimeout(ctx, frameDeadline)
+		one, cancel := f.patience(ctx)
 		var it *item
 		err := f.world(one, "focused", &it)
 		cancel()

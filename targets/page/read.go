@@ -79,18 +79,31 @@ func (p *incarnation) readObserve(ctx context.Context, raw json.RawMessage) (pro
 	return reply, g
 }
 
-// rereads is how often a read that something interrupted is done again.
+// rereads is how often a read is done again whose script failed: the world of a
+// new document may not be there yet.
 const rereads = 5
 
-// retry does a read again when a navigation took its document away meanwhile.
+// rereadMost is the longest pause before a read is done again.
+const rereadMost = 80 * time.Millisecond
+
+// retry does a read again when a navigation took its document away meanwhile, as
+// long as ctx lasts.
 func retry[T any](ctx context.Context, p *incarnation, read func() (T, error)) (T, error) {
-	for try := 0; ; try++ {
+	pause := 10 * time.Millisecond
+	for failed := 0; ; {
 		changed := p.navSignal()
 		out, err := read()
-		if err == nil || ctx.Err() != nil || try >= rereads || !interrupted(err) {
+		if err == nil || ctx.Err() != nil || p.isOver() || !interrupted(err) {
 			return out, err
 		}
-		wait := time.NewTimer(time.Duration(20<<try) * time.Millisecond)
+		var thrown *scriptError
+		if errors.As(err, &thrown) {
+			if failed++; failed > rereads {
+				return out, err
+			}
+		}
+		wait := time.NewTimer(pause)
+		pause = min(2*pause, rereadMost)
 		select {
 		case <-changed:
 		case <-wait.C:

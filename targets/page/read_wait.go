@@ -104,7 +104,7 @@ func (p *incarnation) there(ctx context.Context, a protocol.WaitArguments) (bool
 func (p *incarnation) shows(ctx context.Context, words string, whole bool) (bool, error) {
 	var first error
 	for _, f := range p.frames() {
-		one, cancel := context.WithTimeout(ctx, frameDeadline)
+		one, cancel := f.patience(ctx)
 		var yes bool
 		err := f.world(one, "shows", &yes, words, whole)
 		cancel()

@@ -114,7 +114,6 @@ func leftovers(o Options) []int {
 			}
 		}
 	}
-	want := []byte("--user-data-dir=" + o.ProfileDir)
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return pids
@@ -125,17 +124,27 @@ func leftovers(o Options) []int {
 			continue
 		}
 		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err != nil || !alive(pid) {
-			continue
-		}
-		for _, a := range bytes.Split(args, []byte{0}) {
-			if bytes.Equal(a, want) {
-				pids = append(pids, pid)
-				break
-			}
+		if err == nil && namesProfile(args, o.ProfileDir) && alive(pid) {
+			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// namesProfile reports whether a process's arguments name the profile. Chromium
+// rewrites its own, some time after its start, with spaces between them.
+func namesProfile(args []byte, profile string) bool {
+	want := []byte("--user-data-dir=" + profile)
+	for {
+		i := bytes.Index(args, want)
+		if i < 0 {
+			return false
+		}
+		args = args[i+len(want):]
+		if len(args) == 0 || args[0] == 0 || args[0] == ' ' {
+			return true
+		}
+	}
 }
 
 // alive reports whether a process exists and is not a zombie.

@@ -1,10 +1,12 @@
 package page
 
 import (
+	"context"
 	"net"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto"
 
@@ -13,7 +15,7 @@ import (
 )
 
 func TestARestoreAsksTheServerOnce(t *testing.T) {
-	h := startHost(t, nil)
+	h := sharedHost(t)
 	s := newSite(t, nil)
 	for _, c := range []struct {
 		path, lands string // lands: what the server is asked for in the end
@@ -62,9 +64,15 @@ func port(url string) string {
 }
 
 func TestAServerThatTakesItsTimeIsAskedOnce(t *testing.T) {
-	h := startHost(t, nil)
+	h := sharedHost(t)
 	s := newSite(t, nil)
-	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_held", Generation: 1, URL: s.URL + "/held"})
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	p, loaded, err := h.attach(ctx, targets.Spec{Resource: "pg_held", Generation: 1, URL: s.URL + "/held"})
+	if err != nil || !loaded {
+		t.Fatalf("attach: %v, loaded %v", err, loaded)
+	}
+	defer func() { _ = h.Destroy(within(t), "pg_held") }()
 	if snap := p.Snapshot(); !snap.Loading || snap.URL != s.URL+"/held" {
 		t.Errorf("while it waits: %+v", snap)
 	}
@@ -81,7 +89,7 @@ func TestAServerThatTakesItsTimeIsAskedOnce(t *testing.T) {
 }
 
 func TestAFailedLoadIsAnIncarnation(t *testing.T) {
-	h := startHost(t, nil)
+	h := sharedHost(t)
 	s := newSite(t, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -101,6 +109,7 @@ func TestAFailedLoadIsAnIncarnation(t *testing.T) {
 	}
 	// A page that leads to a dead address keeps its last confirmed one.
 	q, _ := attachTo(t, h, targets.Spec{Resource: "pg_leads", Generation: 1, URL: s.URL + "/plain"})
+	eventually(t, "its title is known", func() bool { return q.Snapshot().Title == "plain" })
 	begin(t, q, cdproto.CommandRuntimeEvaluate, map[string]any{"expression": "location.href='" + dead + "'"})
 	eventually(t, "the address is known to be dead", func() bool { return q.nav().failed == "net::ERR_CONNECTION_REFUSED" })
 	if snap := q.Snapshot(); snap.URL != s.URL+"/plain" || snap.Title != "plain" {

@@ -15,6 +15,7 @@ import (
 type run struct {
 	writer
 	call targets.Call
+	now  targets.Call // the primitive of it that is under way
 	pre  *prepared
 	out  targets.Outcome
 
@@ -52,7 +53,7 @@ func (p *incarnation) Run(ctx context.Context, c targets.Call, pr targets.Prepar
 		scoped, end = context.WithCancel(ctx)
 	}
 	late, endLate := graceAfter(scoped)
-	r := &run{call: c, pre: pre, navAt: p.nav(), navs: p.navigations(), popups: p.popupCount()}
+	r := &run{call: c, now: c, pre: pre, navAt: p.nav(), navs: p.navigations(), popups: p.popupCount()}
 	r.writer = writer{p: p, permit: permit, ctx: scoped, late: late, seam: func(s protocol.Step) {
 		p.host.opts.Seams.Pass(s, p.spec.Resource, c.Operation)
 	}}
@@ -87,6 +88,9 @@ func graceAfter(ctx context.Context) (late context.Context, end func()) {
 func (r *run) all() {
 	n := max(1, len(r.pre.list))
 	list := r.pre.list
+	if len(list) > 0 {
+		r.now.Method, r.now.Arguments = list[0].Method, list[0].Arguments
+	}
 	for i := range n {
 		if i > 0 && !r.next(list[i], i) {
 			return
@@ -118,6 +122,7 @@ func (r *run) all() {
 func (r *run) next(one protocol.Primitive, i int) bool {
 	c := targets.Call{Operation: r.call.Operation, Method: one.Method, Arguments: one.Arguments, Geometry: r.p.knownGeometry()}
 	pre, pr := r.p.prepare(r.ctx, c)
+	r.now = c
 	if pr != nil {
 		r.out.State, r.out.Effect, r.out.Reason, r.out.Candidates = protocol.StateFailed, "", pr.Reason, pr.Candidates
 		r.out.Message = fmt.Sprintf("primitives[%d]: %s", i, pr.Message)
@@ -151,11 +156,33 @@ func (r *run) interrupted(list bool) (protocol.Reason, string) {
 // primitive runs one method; it returns when the page has settled.
 func (r *run) primitive() step {
 	before := r.written
+	r.complete = false
 	s, err := r.method()
+	if err != nil && r.replaced(err) {
+		s, err = r.method()
+	}
 	if err != nil {
 		return r.cutAt(err, before)
 	}
 	return s
+}
+
+// replaced reports whether the element that was prepared went away before
+// anything was done, and another one stands in its place: pages draw their parts
+// anew at any moment. A ref never finds another element.
+func (r *run) replaced(err error) bool {
+	var pr *protocol.Problem
+	gone := errors.Is(err, errFrameGone) || (errors.As(err, &pr) && pr.Reason == protocol.ReasonStaleRef)
+	if !gone || r.written > 0 || r.touched || r.lost || r.ctx.Err() != nil {
+		return false
+	}
+	pre, pr := r.p.prepare(r.ctx, r.now)
+	if pr != nil {
+		return false
+	}
+	pre.list = r.pre.list
+	r.pre = pre
+	return true
 }
 
 func (r *run) method() (step, error) {
@@ -208,6 +235,10 @@ func (r *run) cutAt(err error, before int) step {
 		if s.reason == protocol.ReasonCancelled || s.reason == protocol.ReasonDeadline || s.reason == protocol.ReasonPageUnresponsive {
 			s.reason, s.message = protocol.ReasonAnswerLost, "input was given and its answer never came ("+s.message+"); observe"
 		}
+	case errors.Is(err, errDialog) && r.complete:
+		// The dialog proves that the input arrived; its own answer comes when the
+		// dialog is closed.
+		s.state, s.effect, s.observe = protocol.StateApplied, protocol.EffectDispatched, false
 	case errors.Is(err, errDialog) && r.written > before:
 		s.message += "; not all of the input had been given"
 	case r.written == 0 && !r.touched && r.out.LastDone < 0:

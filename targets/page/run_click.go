@@ -155,18 +155,14 @@ func (r *run) click() (step, error) {
 	if err != nil {
 		return step{}, err
 	}
-	err = r.pressAt(a)
-	if err != nil && !errors.Is(err, errDialog) {
-		w.cancel()
+	if err := r.pressAt(a); err != nil {
+		defer w.cancel()
+		if errors.Is(err, errDialog) {
+			return r.clickDialog(w.told(lastEvent[r.pre.click.Button])), nil
+		}
 		return step{}, err
 	}
-	if errors.Is(err, errDialog) {
-		return r.clickDialog(w), nil
-	}
-	seen := w.end(r.late)
-	if !seen.lost && seen.Seen == nil {
-		seen = w.told()
-	}
+	seen := w.end(r.late, lastEvent[r.pre.click.Button])
 	s := r.clicked(a, seen)
 	r.rest()
 	return s, nil
@@ -193,15 +189,14 @@ func (r *run) pressAt(a *aimed) error {
 	return nil
 }
 
-// clickDialog says what is known of a click that opened a dialog. What the world
-// reported before the page stood still tells how far the input had come.
-func (r *run) clickDialog(w *watch) step {
-	seen := w.told()
-	w.cancel()
+// clickDialog says what is known of a click that opened a dialog before its last
+// answer came. What the world reported before the page stood still tells how far
+// the input had come.
+func (r *run) clickDialog(seen evidence) step {
 	s := step{reason: protocol.ReasonDialogOpen, message: r.p.dialogProblem().Message}
-	if len(r.p.held.snapshot().buttons) > 0 {
+	if !r.complete {
 		s.state, s.observe = protocol.StateFailed, true
-		s.message += "; it opened at the press, and the button was let go beside the page"
+		s.message += "; it opened before the release, and the button was let go beside the page"
 		return s
 	}
 	s.state, s.effect = protocol.StateApplied, protocol.EffectDispatched
@@ -211,9 +206,12 @@ func (r *run) clickDialog(w *watch) step {
 	return s
 }
 
+// lastEvent is what a click of a button leads to.
+var lastEvent = map[string]string{"left": "click", "middle": "auxclick", "right": "contextmenu"}
+
 // clicked weighs what was seen of a click.
 func (r *run) clicked(a *aimed, seen evidence) step {
-	last := map[string]string{"left": "click", "middle": "auxclick", "right": "contextmenu"}[r.pre.click.Button]
+	last := lastEvent[r.pre.click.Button]
 	down, up, done := seen.hit("mousedown"), seen.hit("mouseup"), seen.hit(last)
 	switch {
 	case a.h == 0:
@@ -295,8 +293,8 @@ func (r *run) moveSeam(at protocol.Point) error {
 	if err != nil {
 		return err
 	}
-	r.seam(protocol.StepPressWritten)
-	r.seam(protocol.StepReleaseWritten)
+	r.firstWritten()
+	r.lastWritten()
 	return r.wait(pend, nil)
 }
 

@@ -27,15 +27,18 @@ func (r *run) answer() (step, error) {
 		return step{}, problem(protocol.ReasonNoDialog, "no dialog is open any more; nothing was answered")
 	}
 	params := &cdpage.HandleJavaScriptDialogParams{Accept: r.pre.dialog.Accept}
-	if r.pre.dialog.Text != nil {
+	switch {
+	case r.pre.dialog.Text != nil:
 		params.PromptText = *r.pre.dialog.Text
+	case before.Type == "prompt":
+		params.PromptText = before.Default // what a person who just agrees would send
 	}
 	pend, err := r.start(cdproto.CommandPageHandleJavaScriptDialog, params)
 	if err != nil {
 		return step{}, err
 	}
-	r.seam(protocol.StepPressWritten)
-	r.seam(protocol.StepReleaseWritten)
+	r.firstWritten()
+	r.lastWritten()
 	if err := r.wait(pend, nil); err != nil {
 		return step{}, err
 	}

@@ -123,6 +123,7 @@ type nativeDrag struct {
 	begun  <-chan jsonv2.Value
 	cancel func()
 	data   *input.DragData // once a native drag is under way
+	waited bool            // the browser was given its time to hand it over
 }
 
 // nativeBegins is how long after the page's dragstart the browser may take to hand it over.
@@ -162,6 +163,14 @@ func (d *nativeDrag) move(at protocol.Point) error {
 	if err := d.r.move(at, "left", 0); err != nil {
 		return err
 	}
+	select {
+	case v, ok := <-d.begun:
+		return d.take(v, ok, at)
+	default:
+	}
+	if d.waited {
+		return nil
+	}
 	var e *evidence
 	if err := d.w.frame.world(d.r.ctx, "seenBy", &e, d.w.id, true); err != nil || e == nil {
 		return d.r.seenTrouble(err)
@@ -169,32 +178,33 @@ func (d *nativeDrag) move(at protocol.Point) error {
 	if s := e.Seen["dragstart"]; s.N == 0 || s.Stopped {
 		return nil
 	}
-	return d.take(at)
-}
-
-// take waits until the browser hands the drag over.
-func (d *nativeDrag) take(at protocol.Point) error {
+	d.waited = true
 	timer := time.NewTimer(nativeBegins)
 	defer timer.Stop()
 	select {
 	case v, ok := <-d.begun:
-		if !ok {
-			return errFrameGone
-		}
-		var ev input.EventDragIntercepted
-		if err := jsonv2.Unmarshal(v, &ev); err != nil {
-			return fmt.Errorf("what is dragged cannot be read: %w", err)
-		}
-		d.data = ev.Data
-		if err := d.send(input.DispatchDragEventTypeDragEnter, at); err != nil {
-			return err
-		}
-		return d.send(input.DispatchDragEventTypeDragOver, at)
+		return d.take(v, ok, at)
 	case <-timer.C:
 		return nil // the page called it off in a later handler
 	case <-d.r.ctx.Done():
 		return context.Cause(d.r.ctx)
 	}
+}
+
+// take takes over a drag that the browser hands to us.
+func (d *nativeDrag) take(v jsonv2.Value, ok bool, at protocol.Point) error {
+	if !ok {
+		return errFrameGone
+	}
+	var ev input.EventDragIntercepted
+	if err := jsonv2.Unmarshal(v, &ev); err != nil {
+		return fmt.Errorf("what is dragged cannot be read: %w", err)
+	}
+	d.data = ev.Data
+	if err := d.send(input.DispatchDragEventTypeDragEnter, at); err != nil {
+		return err
+	}
+	return d.send(input.DispatchDragEventTypeDragOver, at)
 }
 
 func (d *nativeDrag) send(t input.DispatchDragEventType, at protocol.Point) error {
@@ -211,7 +221,7 @@ func (d *nativeDrag) drop(at protocol.Point) error {
 	if err != nil {
 		return err
 	}
-	d.r.seam(protocol.StepReleaseWritten)
+	d.r.lastWritten()
 	d.data = nil
 	err = d.r.wait(pend, nil)
 	d.r.p.held.release("left")

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"errors"
 	"unicode/utf16"
 
 	"reins/protocol"
@@ -29,12 +30,12 @@ func (r *run) pressKey() (step, error) {
 	}
 	defer w.cancel()
 	if err := r.strike(r.pre.chord); err != nil {
+		if errors.Is(err, errDialog) && r.complete && w.told("keydown").hit("keydown") {
+			return applied(protocol.EffectDelivered), nil // the key opened it
+		}
 		return step{}, err
 	}
-	seen := w.end(r.late)
-	if seen.lost || seen.Seen == nil {
-		seen = w.told()
-	}
+	seen := w.end(r.late, "keydown")
 	r.rest()
 	switch {
 	case seen.hit("keydown"):
@@ -49,53 +50,60 @@ func (r *run) pressKey() (step, error) {
 	return s, nil
 }
 
-// strike presses the modifiers, then the key, and lets them go in reverse.
+// strike presses the modifiers, then the key, and lets them go in reverse. The
+// order is that of the link, so that nothing has to be awaited in between; only
+// then is all input given when the key opens a dialog.
 func (r *run) strike(c chord) error {
-	var bits int64
-	for _, m := range c.modifiers {
-		bits |= modifierKeys[m].bit.Int64()
-		down, err := r.keyDown(modifierStroke(m), bits)
-		if err != nil {
-			return err
-		}
-		if err := r.finish([]stroke{{pend: down}}); err != nil {
-			return err
-		}
-	}
 	if len(c.modifiers) == 0 {
-		return r.tap(c.key, 0)
+		return r.tap(c.key, 0, true)
 	}
-	down, err := r.keyDown(c.key, bits)
-	if err != nil {
-		return err
-	}
-	r.seam(protocol.StepPressWritten)
-	if err := r.finish([]stroke{{pend: down}}); err != nil {
-		return err
-	}
-	up, err := r.keyUp(c.key, bits)
-	if err != nil {
-		return err
-	}
-	if err := r.finish([]stroke{{pend: up, up: &c.key}}); err != nil {
-		return err
-	}
-	for i := len(c.modifiers) - 1; i >= 0; i-- {
-		m := c.modifiers[i]
-		bits &^= modifierKeys[m].bit.Int64()
-		k := modifierStroke(m)
-		up, err := r.keyUp(k, bits)
-		if err != nil {
+	var strokes []stroke
+	var bits int64
+	err := func() error {
+		for i, m := range c.modifiers {
+			bits |= modifierKeys[m].bit.Int64()
+			if err := r.strokeDown(&strokes, modifierStroke(m), bits); err != nil {
+				return err
+			}
+			if i == 0 {
+				r.firstWritten()
+			}
+		}
+		if err := r.strokeDown(&strokes, c.key, bits); err != nil {
 			return err
 		}
-		if i == 0 {
-			r.seam(protocol.StepReleaseWritten)
-		}
-		if err := r.finish([]stroke{{pend: up, up: &k}}); err != nil {
+		if err := r.strokeUp(&strokes, c.key, bits); err != nil {
 			return err
 		}
+		for i := len(c.modifiers) - 1; i >= 0; i-- {
+			bits &^= modifierKeys[c.modifiers[i]].bit.Int64()
+			if err := r.strokeUp(&strokes, modifierStroke(c.modifiers[i]), bits); err != nil {
+				return err
+			}
+		}
+		r.lastWritten()
+		return nil
+	}()
+	if _, unanswered := r.finish(strokes); err == nil {
+		err = unanswered
 	}
-	return nil
+	return err
+}
+
+func (r *run) strokeDown(to *[]stroke, k keyStroke, bits int64) error {
+	pend, err := r.keyDown(k, bits)
+	if err == nil {
+		*to = append(*to, stroke{pend: pend})
+	}
+	return err
+}
+
+func (r *run) strokeUp(to *[]stroke, k keyStroke, bits int64) error {
+	pend, err := r.keyUp(k, bits)
+	if err == nil {
+		*to = append(*to, stroke{pend: pend, up: &k})
+	}
+	return err
 }
 
 func modifierStroke(name string) keyStroke {

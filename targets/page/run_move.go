@@ -53,8 +53,8 @@ func (r *run) scroll() (step, error) {
 	if err != nil {
 		return step{}, err
 	}
-	r.seam(protocol.StepPressWritten)
-	r.seam(protocol.StepReleaseWritten)
+	r.firstWritten()
+	r.lastWritten()
 	if err := r.wait(pend, nil); err != nil {
 		return step{}, err
 	}
@@ -97,8 +97,8 @@ func (r *run) resize() (step, error) {
 	if err != nil {
 		return step{}, err
 	}
-	r.seam(protocol.StepPressWritten)
-	r.seam(protocol.StepReleaseWritten)
+	r.firstWritten()
+	r.lastWritten()
 	if err := r.wait(pend, nil); err != nil {
 		return step{}, err
 	}

@@ -14,7 +14,11 @@ import (
 
 const (
 	// commitLag is how long after the browser's answer its own events may still come.
-	commitLag = 2 * time.Second
+	commitLag = time.Second
+	// errorPage is how long the browser's error page may take to stand there and say why.
+	errorPage = time.Second
+	// unnamedFailure is the browser's word until its error page has a better one.
+	unnamedFailure = "net::ERR_FAILED"
 	// stopWait is kept of the deadline, to stop a navigation that nobody answers.
 	stopWait = 700 * time.Millisecond
 )
@@ -27,21 +31,24 @@ func (r *run) navigate() (step, error) {
 	if err != nil {
 		return step{}, err
 	}
-	r.seam(protocol.StepPressWritten)
-	r.seam(protocol.StepReleaseWritten)
+	r.firstWritten()
+	r.lastWritten()
 	var res cdpage.NavigateResult
 	answered, stop := r.beforeDeadline()
 	err = pend.Wait(answered, &res)
 	stop()
-	r.open--
 	r.ended = time.Now()
+	committed := func() bool { return r.p.nav().document == string(res.LoaderID) }
 	switch {
 	case err == nil && res.ErrorText == "":
-		return r.arrived(func(n navState) bool {
-			return res.LoaderID == "" || n.document == string(res.LoaderID)
-		})
+		return r.arrived(func() bool { return res.LoaderID == "" || committed() })
 	case err == nil:
-		return r.refusedBy(res.ErrorText, res.IsDownload, downloads), nil
+		s := r.refusedBy(res.ErrorText, res.IsDownload, downloads)
+		if s.state == protocol.StateFailed && res.LoaderID != "" {
+			// The browser's error page takes the document's place a little later.
+			err = r.until(errorPage, func() bool { return committed() && !r.p.nav().loading })
+		}
+		return s, err
 	case dialogCut(r.ctx, err):
 		// The page asks whether it may be left, or already speaks while it loads.
 		s := applied(protocol.EffectDispatched)
@@ -70,7 +77,7 @@ func (r *run) stopLoading(cause error) (step, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), stopWait)
 	defer cancel()
 	if err := r.p.sess.Call(ctx, cdproto.CommandPageStopLoading, nil, nil); err != nil {
-		r.lost = true
+		r.lost = r.lost || cdp.Unanswered(err) || cdp.NotWritten(err)
 		return step{}, cause
 	}
 	if r.ctx.Err() == context.Canceled {
@@ -83,19 +90,21 @@ func (r *run) stopLoading(cause error) (step, error) {
 
 // arrived waits for the document that a navigation leads to, then until it has
 // loaded and rests. A page that goes on loading says so.
-func (r *run) arrived(there func(navState) bool) (step, error) {
-	if err := r.until(commitLag, func() bool { return there(r.p.nav()) || r.p.nav().failed != "" }); err != nil {
+func (r *run) arrived(there func() bool) (step, error) {
+	if err := r.until(commitLag, there); err != nil {
 		return step{}, err
 	}
 	r.seam(protocol.StepAcknowledged)
-	if f := r.p.nav().failed; f != "" {
-		return r.refusedBy(f, false, nil), nil
-	}
 	t0 := time.Now()
 	loaded := r.p.loaded(r.ctx, loadBound)
 	r.out.SettleUS += time.Since(t0).Microseconds()
-	if f := r.p.nav().failed; f != "" {
-		return r.refusedBy(f, false, nil), nil
+	if there() && r.p.nav().failed != "" {
+		// What stands there is the browser's error page, which tells why.
+		told := func() bool { return r.p.nav().failed != unnamedFailure }
+		if err := r.until(errorPage, told); err != nil {
+			return step{}, err
+		}
+		return r.refusedBy(r.p.nav().failed, false, nil), nil
 	}
 	if loaded {
 		r.atRest = r.settled()
@@ -187,8 +196,8 @@ func (r *run) reload() (step, error) {
 // the navigation, which the answer does not wait for.
 func (r *run) leave(pend *cdp.Pending, there func() bool) (step, error) {
 	navs := r.p.navigations()
-	r.seam(protocol.StepPressWritten)
-	r.seam(protocol.StepReleaseWritten)
+	r.firstWritten()
+	r.lastWritten()
 	if err := r.wait(pend, nil); err != nil {
 		return step{}, err
 	}
@@ -196,7 +205,12 @@ func (r *run) leave(pend *cdp.Pending, there func() bool) (step, error) {
 	if d, ok := r.ctx.Deadline(); ok {
 		most = max(time.Until(d)-stopWait, stopWait)
 	}
-	moved := func() bool { return r.p.navigations() != navs || r.p.nav().failed != "" || there() }
+	url, arrived := r.p.nav().url, false
+	moved := func() bool {
+		// Once there it stays so: in the middle of a change the browser has no answer.
+		arrived = arrived || r.p.navigations() != navs || there()
+		return arrived
+	}
 	if err := r.until(most, moved); err != nil {
 		return step{}, err
 	}
@@ -208,7 +222,7 @@ func (r *run) leave(pend *cdp.Pending, there func() bool) (step, error) {
 	if !moved() {
 		return r.stopLoading(context.DeadlineExceeded)
 	}
-	return r.arrived(func(navState) bool { return true })
+	return r.arrived(func() bool { return r.p.navigations() != navs || r.p.nav().url != url })
 }
 
 // atEntry reports whether the history stands at an entry. It is only asked when

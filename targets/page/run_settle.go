@@ -12,7 +12,7 @@ import (
 const (
 	quietDOM   = 60 * time.Millisecond  // without a change of the DOM
 	settleMost = 500 * time.Millisecond // for one document
-	loadBound  = 5 * time.Second        // for a document to load
+	loadBound  = 4 * time.Second        // for a document to load
 	// downloadBegins is how long after a click a download may begin.
 	downloadBegins = 10 * time.Second
 	stepMost       = 2 * time.Second // for an element to rest, a value to be read

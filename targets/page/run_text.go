@@ -1,6 +1,7 @@
 package page
 
 import (
+	"errors"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -13,14 +14,13 @@ import (
 
 // field is what a field holds, as the world tells it.
 type field struct {
-	Gone    bool   `json:"gone"`
-	Kind    string `json:"kind"`
-	Secret  bool   `json:"secret"`
-	Focused bool   `json:"focused"`
-	Value   string `json:"value"`
-	Raw     string `json:"raw"` // the value behind the label of a list
-	Start   *int   `json:"start"`
-	End     *int   `json:"end"`
+	Gone   bool   `json:"gone"`
+	Kind   string `json:"kind"`
+	Secret bool   `json:"secret"`
+	Value  string `json:"value"`
+	Raw    string `json:"raw"` // the value behind the label of a list
+	Start  *int   `json:"start"`
+	End    *int   `json:"end"`
 }
 
 // read asks what the field holds.
@@ -33,6 +33,15 @@ func (r *run) read(f *found) (field, error) {
 		return v, problem(protocol.ReasonStaleRef, "%s went away; observe again", f.words())
 	}
 	return v, nil
+}
+
+// focused asks whether an element still has the focus.
+func (r *run) focused(f *found) (bool, error) {
+	var on bool
+	if err := f.frame.world(r.ctx, "hasFocus", &on, f.H); err != nil {
+		return false, r.seenTrouble(err)
+	}
+	return on, nil
 }
 
 // focusOn puts the focus on an element. mode is all, end or keep.
@@ -98,10 +107,10 @@ func (r *run) put(f *found) error {
 	if r.began.IsZero() {
 		r.began = time.Now()
 	}
-	r.seam(protocol.StepPressWritten)
+	r.firstWritten()
 	err := r.touch(f.frame, "put", &got, f.H, r.pre.text)
 	r.ended = time.Now()
-	r.seam(protocol.StepReleaseWritten)
+	r.lastWritten()
 	switch {
 	case err != nil:
 		return err
@@ -117,33 +126,35 @@ func (r *run) put(f *found) error {
 func (r *run) replace(text string) error {
 	if text == "" {
 		del := namedKeys["Delete"]
-		return r.tap(del, 0)
+		return r.tap(del, 0, true)
 	}
 	pend, err := r.start(cdproto.CommandInputInsertText, &input.InsertTextParams{Text: text})
 	if err != nil {
 		return err
 	}
-	r.seam(protocol.StepPressWritten)
-	r.seam(protocol.StepReleaseWritten)
+	r.firstWritten()
+	r.lastWritten()
 	return r.wait(pend, nil)
 }
 
-// tap presses a key and lets it go, as all of an operation's input.
-func (r *run) tap(k keyStroke, bits int64) error {
+// tap presses a key and lets it go. Both are written before an answer is awaited:
+// what the key does may be to open a dialog, behind which no further key gets through.
+func (r *run) tap(k keyStroke, bits int64, last bool) error {
 	down, err := r.keyDown(k, bits)
 	if err != nil {
 		return err
 	}
-	r.seam(protocol.StepPressWritten)
-	if err := r.finish([]stroke{{pend: down}}); err != nil {
-		return err
-	}
+	r.firstWritten()
 	up, err := r.keyUp(k, bits)
 	if err != nil {
+		_, _ = r.finish([]stroke{{pend: down}})
 		return err
 	}
-	r.seam(protocol.StepReleaseWritten)
-	return r.finish([]stroke{{pend: up, up: &k}})
+	if last {
+		r.lastWritten()
+	}
+	_, err = r.finish([]stroke{{pend: down}, {pend: up, up: &k}})
+	return err
 }
 
 // compare reads a field back. What it holds instead is told, unless it is secret.
@@ -199,9 +210,9 @@ func (r *run) typeText() (step, error) {
 		if len(all) == 0 {
 			break
 		}
-		if v, err := r.read(f); err != nil {
+		if on, err := r.focused(f); err != nil {
 			return step{}, err
-		} else if !v.Focused {
+		} else if !on {
 			return failed(protocol.ReasonMoved, "the focus left %s in the middle of the text; the rest was not typed; observe", f.words()), nil
 		}
 	}
@@ -210,31 +221,42 @@ func (r *run) typeText() (step, error) {
 	return r.typed(f, before, seen)
 }
 
-// typeChunk types a few characters: all are written, then all answers awaited.
+// typeChunk types a few characters: all are written, then all answers awaited. A
+// character counts when the command that enters it was answered.
 func (r *run) typeChunk(cs []cluster, last bool) error {
 	var strokes []stroke
+	var enters []int // where in strokes each character is entered
 	var stopped error
-	done := 0
 	for i, c := range cs {
+		first := r.written == 0
 		s, err := r.typeOne(c)
+		if len(s) > 0 {
+			enters = append(enters, len(strokes))
+		}
 		strokes = append(strokes, s...)
-		if err != nil {
-			stopped = err
+		if stopped = err; stopped != nil {
 			break
 		}
-		if r.written == len(s) {
-			r.seam(protocol.StepPressWritten)
+		if first {
+			r.firstWritten()
 		}
 		if last && i == len(cs)-1 {
-			r.seam(protocol.StepReleaseWritten)
+			r.lastWritten()
 		}
-		done += utf8.RuneCountInString(c.text)
 	}
-	if err := r.finish(strokes); err != nil && stopped == nil {
-		return err
+	answered, err := r.finish(strokes)
+	for i, at := range enters {
+		if at < answered {
+			r.out.Progress.Done += utf8.RuneCountInString(cs[i].text)
+		}
 	}
-	r.out.Progress.Done += done
-	return stopped
+	if errors.Is(err, errDialog) && r.complete && answered < enters[len(enters)-1] {
+		r.complete = false // it opened before the last character: what followed may not have arrived
+	}
+	if stopped != nil {
+		return stopped
+	}
+	return err
 }
 
 func (r *run) typeOne(c cluster) ([]stroke, error) {

@@ -3,6 +3,8 @@ package page
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"time"
 )
 
 // sighting is how often one kind of trusted event came, and how often it met
@@ -97,8 +99,9 @@ func (r *run) seenTrouble(err error) error {
 }
 
 // end asks what was seen: by a round trip behind the input, or, where the
-// document went away meanwhile, by what its world reported on the way.
-func (w *watch) end(ctx context.Context) evidence {
+// document went away meanwhile, by what its world reported on the way, up to the
+// event that the input leads to.
+func (w *watch) end(ctx context.Context, until ...string) evidence {
 	defer w.cancel()
 	var e *evidence
 	err := w.frame.world(ctx, "seenBy", &e, w.id, false)
@@ -111,7 +114,7 @@ func (w *watch) end(ctx context.Context) evidence {
 		}
 		return *e
 	}
-	return w.told()
+	return w.told(until...)
 }
 
 // merge takes in what another frame saw.
@@ -131,9 +134,15 @@ func (e *evidence) merge(o evidence) {
 	}
 }
 
-// told gathers what the world reported before it ended.
-func (w *watch) told() evidence {
+// toldMost is how long the reports of a world that ended may still be on their way.
+const toldMost = 100 * time.Millisecond
+
+// told gathers what the world reported before it ended or stood still, up to the
+// event that the input leads to.
+func (w *watch) told(until ...string) evidence {
 	e := evidence{Seen: map[string]sighting{}, lost: true}
+	timer := time.NewTimer(toldMost)
+	defer timer.Stop()
 	for {
 		select {
 		case c, ok := <-w.reports:
@@ -150,7 +159,10 @@ func (w *watch) told() evidence {
 				s.Hit++
 			}
 			e.Seen[rep.Type] = s
-		default:
+			if slices.Contains(until, rep.Type) {
+				return e
+			}
+		case <-timer.C:
 			return e
 		}
 	}

@@ -95,7 +95,7 @@ func (p *incarnation) judgeTwice(ctx context.Context, a protocol.VerifyArguments
 		}
 		v = judged
 		if f := p.mainFrame(); f != nil && p.dialog() == nil {
-			one, cancel := context.WithTimeout(ctx, frameDeadline)
+			one, cancel := f.patience(ctx)
 			_ = f.world(one, "twoFrames", nil)
 			cancel()
 		}

@@ -7,10 +7,9 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/chromedp/cdproto/runtime"
-
-	"reins/protocol"
 )
 
 //go:embed js/*.js
@@ -47,11 +46,11 @@ type acting struct {
 	secrets *secrets
 	reports <-chan bindingCall // of the isolated worlds, for secrets
 
+	seen atomic.Uint64 // observations made
+
 	mu       sync.Mutex            // guards what follows
 	owners   map[*frame]frameOwner // of frames that are listed
 	geometry string                // the newest known
-	last     *protocol.Observation // the newest, for when a dialog blocks the page
-	pointer  protocol.Point        // where the pointer was left
 }
 
 // frameOwner is the element of the parent's document that shows a frame.

@@ -22,8 +22,8 @@ func (a *app) waitCommand() *cobra.Command {
 	}
 	l.add(cmd)
 	own := []short{{"url", "url", "part of the URL"}}
-	addShort(cmd.Flags(), locatorFlags, own)
-	addContains(cmd.Flags())
+	addShort(cmd, locatorFlags, own)
+	addContains(cmd)
 	cmd.Flags().Bool("gone", false, "wait until it is absent")
 	cmd.RunE = func(cmd *cobra.Command, words []string) error {
 		args, err := waitArguments(cmd, own)
@@ -79,8 +79,8 @@ func (a *app) verifyCommand() *cobra.Command {
 		{"equals", "equals", "what the text, value or URL must be"},
 		{"count", "count", "how many elements there must be"},
 	}
-	addShort(cmd.Flags(), locatorFlags, own)
-	addContains(cmd.Flags())
+	addShort(cmd, locatorFlags, own)
+	addContains(cmd)
 	cmd.RunE = func(cmd *cobra.Command, words []string) error {
 		b, err := newArguments(protocol.MethodVerify)
 		if err != nil {

@@ -92,7 +92,7 @@ func (a *app) root() *cobra.Command {
 	group("use", a.openCommand(), a.observeCommand(), a.doCommand(), a.waitCommand(), a.verifyCommand(),
 		a.screenshotCommand(), a.watchCommand(), a.closeCommand())
 	group("know", a.resourcesCommand(), a.historyCommand(), a.receiptCommand(), a.cancelCommand(), a.releaseCommand(), a.restartCommand())
-	group("run", a.serveCommand(), a.statusCommand(), a.ownerCommand(), a.doctorCommand(), a.demoCommand(), a.versionCommand())
+	group("run", a.serveCommand(), a.statusCommand(), a.ownerCommand(), a.doctorCommand(), a.demoCommand(), a.benchCommand(), a.versionCommand())
 	root.AddCommand(&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp()})
 	wrapUsage(root)
 	return root

@@ -70,8 +70,8 @@ func (a *app) doCommand() *cobra.Command {
 		Args: atLeast(2, "ID and METHOD"),
 	}
 	o.add(cmd)
-	addShort(cmd.Flags(), locatorFlags, valueFlags)
-	addContains(cmd.Flags())
+	addShort(cmd, locatorFlags, valueFlags)
+	addContains(cmd)
 	addAnswer(cmd)
 	cmd.Flags().Bool("value-stdin", false, "fill, type: read the text from standard input, so that it is not on the command line")
 	cmd.RunE = func(cmd *cobra.Command, words []string) error {

@@ -103,6 +103,8 @@ func problemCode(p *protocol.Problem) int {
 		return exitUnreachable
 	case protocol.ReasonAnswerLost, protocol.ReasonOutcomeNotStored:
 		return exitUncertain
+	case protocol.ReasonCancelled:
+		return exitCancelled
 	case protocol.ReasonInternal, protocol.ReasonVersion:
 		return exitOther
 	}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"reins/protocol"
 )
@@ -50,15 +49,15 @@ var valueFlags = []short{
 }
 
 // addShort declares flags whose values are read as text and converted by the method.
-func addShort(fs *pflag.FlagSet, all ...[]short) {
+func addShort(cmd *cobra.Command, all ...[]short) {
 	for _, s := range slices.Concat(all...) {
-		fs.String(s.flag, "", s.doc)
+		cmd.Flags().String(s.flag, "", s.doc)
 	}
 }
 
 // addContains declares the flag that turns a whole match into a part.
-func addContains(fs *pflag.FlagSet) {
-	fs.Bool("contains", false, "match a part of the name, label or text, ignoring case")
+func addContains(cmd *cobra.Command) {
+	cmd.Flags().Bool("contains", false, "match a part of the name, label or text, ignoring case")
 }
 
 // take puts the flags that were given into the arguments.

@@ -69,7 +69,7 @@ func (a *app) observeCommand() *cobra.Command {
 		Args:  exactly(1, "one ID"),
 	}
 	l.add(cmd)
-	addShort(cmd.Flags(), flags)
+	addShort(cmd, flags)
 	cmd.Flags().StringVar(&image, "image", "", "save a picture to this file too")
 	cmd.RunE = func(cmd *cobra.Command, words []string) error {
 		b, err := newArguments(protocol.MethodObserve)

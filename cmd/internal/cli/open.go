@@ -26,7 +26,7 @@ func (a *app) openCommand() *cobra.Command {
 		{"height", "viewport.height", "height in CSS pixels"},
 		{"scale", "viewport.scale", "device pixel ratio"},
 	}
-	addShort(cmd.Flags(), size)
+	addShort(cmd, size)
 	cmd.RunE = func(cmd *cobra.Command, words []string) error {
 		b, err := newArguments(protocol.MethodOpen)
 		if err != nil {

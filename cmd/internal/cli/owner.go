@@ -1,8 +1,6 @@
 package cli
 
-import (
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 func (a *app) ownerCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "owner", Short: "Manage the owners that may connect", Args: atMost(0)}
@@ -12,8 +10,8 @@ func (a *app) ownerCommand() *cobra.Command {
 		Long: "Make credentials for an owner. Requests made with them belong to that owner, whatever they say.\n" +
 			"Use them with --owner NAME or REINS_OWNER.",
 		Args: exactly(1, "one NAME"),
-		RunE: func(cmd *cobra.Command, words []string) error {
-			file, err := addOwner(cmd.Context(), a.state, words[0])
+		RunE: func(_ *cobra.Command, words []string) error {
+			file, err := addOwner(a.state, words[0])
 			if err != nil {
 				return err
 			}

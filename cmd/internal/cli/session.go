@@ -30,6 +30,8 @@ type watcher struct {
 	cue    func(protocol.Cue)
 	frame  func(protocol.FrameHeader, []byte)
 	record func(protocol.Record)
+	up     func()                  // everything is subscribed to
+	down   func(*protocol.Problem) // the connection broke; watching goes on by itself
 }
 
 // dialer connects to the daemon of a state directory.

@@ -52,7 +52,7 @@ func (a *app) watch(ctx context.Context, id protocol.ResourceID, frames string, 
 		return err
 	}
 	defer s.Close()
-	w := watcher{cue: a.cue, record: a.changed}
+	w := watcher{cue: a.cue, record: a.changed, down: a.broken, up: a.watching}
 	if frames != "" {
 		if err := os.MkdirAll(frames, 0o700); err != nil {
 			return fmt.Errorf("the folder for the frames cannot be made: %w", err)
@@ -167,6 +167,11 @@ func (a *app) cue(c protocol.Cue) {
 	a.line(clock(c.At), string(c.Resource), fmt.Sprintf("g%d", c.Generation), fmt.Sprintf("%-12s", c.Phase), clean(c.Words),
 		strings.TrimSpace(where), clean(string(c.OperationID)), string(c.State), string(c.Reason))
 }
+
+// watching says that nothing is missed from here on; to standard error, as it is no answer.
+func (a *app) watching() { fmt.Fprintln(a.err, "reins: watching; interrupt to end") }
+
+func (a *app) broken(p *protocol.Problem) { fmt.Fprintln(a.err, "reins: "+problemLine(p)) }
 
 func (a *app) changed(r protocol.Record) {
 	if a.json {

@@ -176,7 +176,7 @@ func TestCaseHydrateLateHandler(t *testing.T) {
 	if rc.Effect == protocol.EffectConfirmed {
 		t.Fatalf("the receipt claims a change of the basket: %s", show(rc))
 	}
-	r := c.read(id, protocol.MethodWait, m{"text": "Basket: 1"})
+	r := c.readWithin(3*time.Second, id, protocol.MethodWait, m{"text": "Basket: 1"})
 	if r.Verdict == nil {
 		t.Fatal(show(r))
 	}

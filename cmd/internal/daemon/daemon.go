@@ -99,7 +99,7 @@ func Run(ctx context.Context, c Config, ready func(*Daemon)) error {
 
 // Start brings a daemon up: it returns when everything retained is listed and
 // requests are served. The retained targets come back in the background.
-func Start(ctx context.Context, c Config) (d *Daemon, err error) {
+func Start(ctx context.Context, c Config) (started *Daemon, err error) {
 	c, err = c.withDefaults()
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func Start(ctx context.Context, c Config) (d *Daemon, err error) {
 	if err := os.MkdirAll(c.StateDir, 0o711); err != nil {
 		return nil, fmt.Errorf("the state directory cannot be made; name another with --state: %w", err)
 	}
-	d = &Daemon{Config: c, stop: make(chan struct{})}
+	d := &Daemon{Config: c, stop: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			end, cancel := context.WithTimeout(context.Background(), StopWithin)

@@ -22,7 +22,11 @@ import (
 	"reins/protocol/nats/embed"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// The actor library's dead-letter throttle has no end; it is one a system.
+		goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"))
+}
 
 // patience is the deadline of whatever a test waits for; nothing is timed by it.
 const patience = 60 * time.Second
@@ -193,9 +197,14 @@ func (c *client) opened(url string) protocol.ResourceID {
 
 func (c *client) read(id protocol.ResourceID, method protocol.Method, a any) protocol.ReadReply {
 	c.t.Helper()
+	return c.readWithin(patience, id, method, a)
+}
+
+func (c *client) readWithin(d time.Duration, id protocol.ResourceID, method protocol.Method, a any) protocol.ReadReply {
+	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
-	r, err := c.Read(ctx, protocol.ReadRequest{Resource: id, Method: method, Arguments: args(c.t, a), DeadlineMS: patience.Milliseconds()})
+	r, err := c.Read(ctx, protocol.ReadRequest{Resource: id, Method: method, Arguments: args(c.t, a), DeadlineMS: d.Milliseconds()})
 	if err != nil {
 		c.t.Fatalf("%s: %v", method, err)
 	}

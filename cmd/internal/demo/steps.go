@@ -19,6 +19,9 @@ type Client interface {
 	Close()
 }
 
+// stepDeadline bounds each operation.
+const stepDeadline = 20 * time.Second
+
 // act sends one write and prints its receipt. The receipt must be applied.
 // causes names the action that the shop sees once if it is.
 func (j *job) act(ctx context.Context, what string, m protocol.Method, args any, causes ...Action) (protocol.Receipt, error) {
@@ -30,7 +33,7 @@ func (j *job) actWith(ctx context.Context, what string, r protocol.Request, args
 	if err != nil {
 		return protocol.Receipt{}, err
 	}
-	r.OperationID, r.Resource, r.Arguments = j.say.nextID(), j.page, raw
+	r.OperationID, r.Resource, r.Arguments, r.DeadlineMS = j.say.nextID(), j.page, raw, stepDeadline.Milliseconds()
 	receipt, err := j.client.Do(ctx, r)
 	if err != nil {
 		return receipt, fmt.Errorf("%s: %w", what, err)

@@ -53,14 +53,21 @@ const inView = (el) => {
   return true;
 };
 
-// movesAside: scrolling may bring the element out from under what covers it.
-const movesAside = (by) => {
+// movesAside: scrolling may bring the element out from under what covers it. It
+// cannot where that covers all of the viewport.
+const movesAside = (el, by) => {
+  let stuck = false;
   for (let n = by; n && n.nodeType === 1; n = parentOf(n)) {
     const p = getComputedStyle(n).position;
-    if (p === 'fixed' || p === 'sticky') {
-      const r = n.getBoundingClientRect();
-      return !(r.width >= innerWidth * 0.95 && r.height >= innerHeight * 0.95);
-    }
+    if (p !== 'fixed' && p !== 'sticky') continue;
+    const r = n.getBoundingClientRect();
+    if (r.width >= innerWidth * 0.95 && r.height >= innerHeight * 0.95) return false;
+    stuck = true;
+  }
+  if (stuck) return true;
+  for (let n = parentOf(el); n && n.nodeType === 1; n = parentOf(n)) {
+    if (n === document.body || n === document.documentElement || containsDeep(n, by)) break;
+    if (n.scrollHeight > n.clientHeight && getComputedStyle(n).overflowY !== 'visible') return true;
   }
   return false;
 };
@@ -74,7 +81,7 @@ const check = (el, purpose) => {
   if (el.maxLength > 0) o.max = el.maxLength;
   if (purpose === 'point' && o.inView) {
     const s = spot(el);
-    if ('x' in s) { o.x = s.x; o.y = s.y; } else { o.by = sketch(s.by); o.aside = !!s.by && !o.behind && movesAside(s.by); }
+    if ('x' in s) { o.x = s.x; o.y = s.y; } else { o.by = sketch(s.by); o.aside = !!s.by && !o.behind && movesAside(el, s.by); }
   }
   return o;
 };
@@ -88,7 +95,8 @@ const aim = async (h, limit, scroll) => {
   if (!el) return { gone: true };
   if (!isVisible(el)) return { hidden: true };
   let scrolled = false;
-  let s = inView(el) ? spot(el) : {};
+  const size = rectOf(el);
+  let s = inView(el) || size.width > innerWidth || size.height > innerHeight ? spot(el) : {};
   if (!('x' in s) && !scroll) return { far: true };
   for (const block of REVEAL) {
     if ('x' in s) break;

@@ -29,6 +29,10 @@ const childrenOf = (el) => {
     const put = el.assignedNodes({ flatten: true });
     if (put.length) return put;
   }
+  if (el.localName === 'details' && !el.open) {
+    const first = el.querySelector(':scope > summary');
+    return first ? [first] : [];
+  }
   return el.childNodes;
 };
 

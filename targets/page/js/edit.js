@@ -39,12 +39,18 @@ const focus = (h, mode) => {
   return { ok: a === el || (el.isContentEditable && a === editingHost(el)), on: sketch(a) };
 };
 
+const hasFocus = (h) => {
+  const el = held(h);
+  const a = activeDeep();
+  return !!el && (a === el || (el.isContentEditable && a === editingHost(el)));
+};
+
 // field tells what a field holds and where the caret is.
 const field = (h) => {
   const el = held(h);
   if (!el) return { gone: true };
   const kind = kindOf(el);
-  const o = { kind, secret: isSecret(el), focused: activeDeep() === el || (kind === 'rich' && activeDeep() === editingHost(el)) };
+  const o = { kind, secret: isSecret(el) };
   if (kind === 'rich') o.value = richText(el);
   else if (kind === 'select') { o.value = squeeze(Array.from(el.selectedOptions, (x) => x.label).join('\n')); o.raw = el.value; }
   else if (kind) o.value = el.value;

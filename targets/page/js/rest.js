@@ -21,11 +21,17 @@ const settle = async (quiet, max) => {
   return performance.now() - last >= quiet;
 };
 
-// change ends at the next change of the DOM, or after max.
+// change ends a little after the next change of the DOM, so that a page in motion
+// is not looked at without pause, or after max.
 const change = (max) => new Promise((done) => {
+  let timer = 0;
   const end = () => { seen.disconnect(); clearTimeout(timer); done(true); };
-  const seen = onMutation(end);
-  const timer = setTimeout(end, max);
+  const seen = onMutation(() => {
+    seen.disconnect();
+    clearTimeout(timer);
+    timer = setTimeout(end, Math.min(max, 20));
+  });
+  timer = setTimeout(end, max);
 });
 
 // Scrolling: what could move under a place, and whether it did.

@@ -6,6 +6,8 @@ const ANNOUNCED = new Set(['dialog', 'alertdialog', 'alert', 'progressbar', 'met
 const MAX_CONTROLS = 10000;
 const MAX_LINES = 5000;
 const NAME_MAX = 4096;
+// CARD_MAX is how much text a control may hold and still say it by its name alone.
+const CARD_MAX = 400;
 
 // listRole says in which role an element is listed as a control; empty: not at all.
 const listRole = (el, tag, pointer) => {
@@ -18,6 +20,7 @@ const listRole = (el, tag, pointer) => {
     }
     default:
   }
+  if (pointer && el.textContent.length > CARD_MAX) pointer = false;
   if (!el.hasAttributes()) return pointer ? 'generic' : '';
   const given = attr(el, 'role');
   if (given) {
@@ -25,6 +28,7 @@ const listRole = (el, tag, pointer) => {
     if (INTERACTIVE.has(role) || ANNOUNCED.has(role)) return role;
   }
   if (isEditingHost(el) && !(el.parentElement && el.parentElement.isContentEditable)) return roleOf(el);
+  if (tag === 'html' || tag === 'body') return '';
   if (pointer || el.hasAttribute('onclick') || (el.hasAttribute('tabindex') && el.tabIndex >= 0)) {
     return given ? roleOf(el) : 'generic';
   }
@@ -89,19 +93,20 @@ class Walk {
     }
     const style = getComputedStyle(el);
     const display = style.display;
-    if (display === 'none') return;
+    if (display === 'none' || style.contentVisibility === 'hidden') return;
     const shown = style.visibility === 'visible';
     const pointing = style.cursor === 'pointer';
     let behind = c.behind || el.inert === true || attr(el, 'aria-hidden') === 'true';
     if (this.modals && tag === 'dialog' && el.matches(':modal')) behind = false;
     const role = shown ? listRole(el, tag, pointing && !c.pointing && !c.inside) : '';
-    if (display !== 'inline' && display !== 'contents' && !display.startsWith('inline')) this.breakLine();
+    const inline = display.startsWith('inline') || display === 'contents';
+    if (display === 'table-cell') this.line += this.line.trim() ? ' | ' : ''; else if (!inline) this.breakLine();
     const off = c.off || attr(el, 'aria-disabled') === 'true' || (tag === 'button' && el.disabled);
     const next = { shown, behind, pointing, off, inside: c.inside, depth: c.depth, pre: style.whiteSpace.startsWith('pre') };
     if (role) {
       this.list(el, role, next);
       next.depth = c.depth + 1;
-      if (!ANNOUNCED.has(role)) next.inside = true;
+      if (!ANNOUNCED.has(role) && el.textContent.length <= CARD_MAX) next.inside = true;
     }
     if (!SILENT_TAGS.has(tag) && tag !== 'input' && !(role && isEditingHost(el))) {
       for (const child of childrenOf(el)) this.child(child, next);
@@ -109,7 +114,7 @@ class Walk {
       this.lines.push(cut('Options of ' + this.options.name + ': ' + this.options.all.join(' | '), NAME_MAX));
     }
     this.options = null;
-    if (!display.startsWith('inline') && display !== 'contents') this.breakLine();
+    if (!inline && display !== 'table-cell') this.breakLine();
     else if (display !== 'inline') this.line += ' ';
   }
 

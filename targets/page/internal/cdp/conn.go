@@ -170,9 +170,11 @@ func (c *Conn) read() {
 	}
 }
 
+// lost tells an error of the pipe from a message that does not decode. The ends
+// of the input are compared as they are: a cut message wraps the same ones.
 func lost(err error) bool {
 	var pe *fs.PathError
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, fs.ErrClosed) ||
+	return err == io.EOF || err == io.ErrUnexpectedEOF || errors.Is(err, fs.ErrClosed) ||
 		errors.Is(err, io.ErrClosedPipe) || errors.As(err, &pe)
 }
 

@@ -1,0 +1,252 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"reins/protocol"
+)
+
+// handle is one opening of the database. After its file system froze nothing
+// it wrote since counts; it is read from until another takes its place.
+type handle struct {
+	db       *pebble.DB
+	fs       *freezer
+	opts     Options
+	space    *space
+	counters counters // the writer's own
+	queue    chan *job
+	quit     chan struct{}
+	stopping sync.Once     // closes quit
+	done     chan struct{} // closed when the writer has ended
+	damaged  atomic.Pointer[error]
+
+	// Guarded by Store.mu.
+	readers int
+	retired bool
+	idle    chan struct{} // closed when it is retired and nobody reads
+}
+
+// where is what openHandle needs to know of the store's place.
+type where struct {
+	opts   Options
+	fs     vfs.FS // with the ballast behind it
+	dir    string // of the database
+	space  *space
+	freeze func() // told of the freeze; does not block
+	frozen error  // not nil: it is frozen from the start, to be read only
+}
+
+// openHandle opens the database. The writer does not run yet.
+func openHandle(w where) (*handle, error) {
+	h := &handle{opts: w.opts, space: w.space, queue: make(chan *job, queueLength),
+		quit: make(chan struct{}), done: make(chan struct{}), idle: make(chan struct{})}
+	h.fs = newFreezer(w.fs, restrictTo(w.opts.FS), w.freeze)
+	if w.frozen != nil {
+		h.fs.freeze(w.frozen)
+	}
+	log := &dbLog{log: w.opts.Logger, fatal: func(message string) { h.fs.freeze(errors.New(message)) }}
+	db, err := pebble.Open(w.dir, &pebble.Options{
+		FS: h.fs, Logger: log,
+		FormatMajorVersion: pebble.FormatValueSeparation,
+		MemTableSize:       memTableBytes(w.space),
+		CacheSize:          8 << 20,
+		MaxOpenFiles:       256,
+		EventListener: &pebble.EventListener{
+			BackgroundError: func(err error) { log.Errorf("background work failed: %v", err) },
+			DataCorruption:  func(info pebble.DataCorruptionInfo) { h.damage(fmt.Errorf("%s: %w", info.Path, info.Details)) },
+		},
+	})
+	if cause := h.fs.cause(); cause != nil && w.frozen == nil {
+		if err == nil {
+			err = closeWithin(db, w.opts.Logger)
+		}
+		return nil, unavailable(errors.Join(cause, err))
+	}
+	if err != nil {
+		return nil, classify(w.dir, err)
+	}
+	h.db = db
+	if err := h.loadCounters(); err != nil {
+		return nil, errors.Join(err, closeWithin(db, w.opts.Logger))
+	}
+	return h, nil
+}
+
+// memTableBytes is small on small disks, since the log is laid out ahead by as much.
+func memTableBytes(s *space) uint64 {
+	s.look(time.Second)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.total == 0 {
+		return 4 << 20
+	}
+	return max(256<<10, min(4<<20, s.total/64))
+}
+
+// restrictTo makes files readable by nobody else; a file system of a test has no modes.
+func restrictTo(fs vfs.FS) func(string) {
+	if fs != nil {
+		return func(string) {}
+	}
+	return func(name string) { _ = os.Chmod(name, 0o600) }
+}
+
+// damage notes that a file is not what was written. The handle freezes, and is
+// not opened anew: that would only read the same file again.
+func (h *handle) damage(err error) {
+	h.damaged.CompareAndSwap(nil, &err)
+	h.fs.freeze(err)
+}
+
+// classify says of an error of opening which one of ours it is.
+func classify(dir string, err error) error {
+	switch {
+	case strings.Contains(err.Error(), "unknown format major version"):
+		return fmt.Errorf("%s: %w (%v)", dir, ErrNewerSchema, err)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%s cannot be opened; give its owner the right to read and write it: %w", dir, err)
+	default:
+		return fmt.Errorf("%s: %w (%v)", dir, ErrCorrupt, err)
+	}
+}
+
+// closeWithin closes a database and does not wait for ever: where it hangs, its
+// file system is frozen by then, so that it can do no harm.
+func closeWithin(db *pebble.DB, log *slog.Logger) error {
+	closed := make(chan error, 1)
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				closed <- fmt.Errorf("closing the database panicked: %v", r)
+			}
+		}()
+		closed <- db.Close()
+	}()
+	timer := time.NewTimer(closeDeadline)
+	defer timer.Stop()
+	select {
+	case err := <-closed:
+		return err
+	case <-timer.C:
+		log.Error("the database does not close; it is left behind, cut off from the disk")
+		return errors.New("the database did not close in time")
+	}
+}
+
+// stopWriter ends the writer; what still waits is refused. It reports whether
+// the writer has ended; one that hangs on the disk has not. until, if not nil,
+// cuts the waiting short.
+func (h *handle) stopWriter(wait time.Duration, until <-chan struct{}) bool {
+	h.stopping.Do(func() { close(h.quit) })
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-h.done:
+		return true
+	case <-until:
+	case <-timer.C:
+	}
+	return false
+}
+
+// stop ends the writer, and then the database.
+func (h *handle) stop() error {
+	if !h.stopWriter(closeDeadline, nil) {
+		h.fs.freeze(errors.New("the disk does not answer"))
+		return errors.New("a write to the store does not end; the store was cut off from the disk")
+	}
+	return closeWithin(h.db, h.opts.Logger)
+}
+
+// counters are what the writer has to know to count on.
+type counters struct {
+	generations map[protocol.ResourceID]protocol.Generation
+	epochs      map[protocol.ResourceID]protocol.Epoch
+	spans       map[protocol.OwnerID]span // of the owners used lately
+	history     span                      // in bytes
+	dropped     [][]byte                  // pending keys that the next batch deletes
+}
+
+// span is a row of numbers without gaps: first to last, or none if last is less.
+type span struct{ first, last uint64 }
+
+func (s span) count() uint64 { return s.last + 1 - s.first }
+
+func (h *handle) loadCounters() error {
+	h.counters = counters{generations: map[protocol.ResourceID]protocol.Generation{},
+		epochs: map[protocol.ResourceID]protocol.Epoch{}, spans: map[protocol.OwnerID]span{}}
+	err := scanCounters(h.db, keyGeneration, func(r protocol.ResourceID, n uint64) { h.counters.generations[r] = protocol.Generation(n) })
+	if err != nil {
+		return err
+	}
+	err = scanCounters(h.db, keyEpoch, func(r protocol.ResourceID, n uint64) { h.counters.epochs[r] = protocol.Epoch(n) })
+	if err != nil {
+		return err
+	}
+	h.counters.history, err = historySpan(h.db)
+	return err
+}
+
+// scanCounters reads all counters of one kind.
+func scanCounters(db pebble.Reader, kind byte, each func(protocol.ResourceID, uint64)) error {
+	return scan(db, []byte{kind}, nil, func(k, v []byte) (bool, error) {
+		n, err := decodeCounter(v)
+		if err != nil {
+			return false, fmt.Errorf("counter of %q: %w", k[1:], err)
+		}
+		each(protocol.ResourceID(k[1:]), n)
+		return true, nil
+	})
+}
+
+// scan calls each for the keys that begin with prefix, from the key from on (nil:
+// the first), until it returns false or an error.
+func scan(db pebble.Reader, prefix, from []byte, each func(k, v []byte) (bool, error)) error {
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	if err != nil {
+		return fmt.Errorf("read the store: %w", err)
+	}
+	if from == nil {
+		from = prefix
+	}
+	for ok := it.SeekGE(from); ok; ok = it.Next() {
+		v, err := it.ValueAndErr()
+		if err != nil {
+			break // the iterator has the error
+		}
+		more, err := each(it.Key(), v)
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+		if !more {
+			break
+		}
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return fmt.Errorf("read the store: %w", err)
+	}
+	return nil
+}
+
+// get reads one value; found is false where there is none.
+func get(db pebble.Reader, key []byte) (v []byte, found bool, err error) {
+	b, c, err := db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("read the store: %w", err)
+	}
+	v = append([]byte{}, b...)
+	return v, true, c.Close()
+}

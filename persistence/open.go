@@ -1,0 +1,209 @@
+package persistence
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Open opens the store in dir, or makes one where there is none. It settles
+// what the last process left open (see [Store.Recovered]) before it returns.
+// Errors: ErrLocked, ErrCorrupt, ErrNewerSchema, ErrStorageUnavailable.
+func Open(dir string, o Options) (*Store, error) {
+	o = o.withDefaults()
+	s := &Store{opts: o, stop: make(chan struct{}), wake: make(chan struct{}, 1), kept: make(chan struct{}),
+		changed: make(chan struct{}), under: map[operationID]*underway{}, owed: map[operationID]debt{}}
+	h, err := s.open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	s.publish(h)
+	go s.keep() // it recovers from panics itself, and Close waits for it
+	return s, nil
+}
+
+func (s *Store) open(dir string) (h *handle, err error) {
+	s.place, err = makePlace(s.opts.FS, dir)
+	if err != nil {
+		return nil, err
+	}
+	if s.place.lock, err = takeLock(s.place.fs, s.place.dir); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			if h != nil {
+				err = errors.Join(err, closeWithin(h.db, s.opts.Logger))
+			}
+			err = errors.Join(err, s.place.lock.release())
+		}
+	}()
+	s.space = newSpace(s.place.fs, s.place.dir, s.opts.Free)
+	if err := checkPresence(s.place.fs, s.place.db()); err != nil {
+		return nil, err
+	}
+	if h, err = s.openAnew(); err != nil {
+		return nil, err
+	}
+	if err := s.checkSchema(h); err != nil {
+		return h, err
+	}
+	old, keep, err := s.takeMarks()
+	if err != nil {
+		return h, err
+	}
+	if err := s.recover(h, old); err != nil {
+		return h, err
+	}
+	if err := keep(); err != nil {
+		return h, fmt.Errorf("put the marks in their place: %w", err)
+	}
+	s.space.look(0)
+	if err := s.space.keepBallast(); err != nil {
+		s.opts.Logger.Warn("the store has no ballast: on a full disk outcomes may stay uncertain", "error", err)
+	}
+	return h, nil
+}
+
+// openAnew opens the database, if there is room for it.
+func (s *Store) openAnew() (*handle, error) {
+	if err := s.space.canOpen(s.place.db()); err != nil {
+		return nil, err
+	}
+	return openHandle(s.where(nil))
+}
+
+// where says where the database is; frozen, if not nil, is why it is only to be read.
+func (s *Store) where(frozen error) where {
+	// At the first write that finds the disk full the ballast goes, and the
+	// write is tried once more.
+	behind := vfs.OnDiskFull(s.place.fs, func() {
+		if s.space.dropBallast() {
+			s.wakeUp()
+		}
+	})
+	return where{opts: s.opts, fs: behind, dir: s.place.db(), space: s.space, freeze: s.wakeUp, frozen: frozen}
+}
+
+// takeMarks maps the marks. Without a mapping the store works, and recovery
+// takes every death for a power cut.
+func (s *Store) takeMarks() (old oldMarks, keep func() error, err error) {
+	nothing := func() error { return nil }
+	if s.opts.FS != nil && !s.opts.mapped {
+		s.marks = newMarks(nil, "", 0)
+		return oldMarks{}, nothing, nil
+	}
+	m, old, keep, err := openMarks(s.place.dir)
+	if err != nil {
+		s.opts.Logger.Warn("no marks: after a crash every operation without an outcome will be uncertain", "error", err)
+		removeMarks(filepath.Join(s.place.dir, "marks"))
+		s.marks = newMarks(nil, "", 0)
+		return old, nothing, nil
+	}
+	s.marks = m
+	return old, keep, nil
+}
+
+// makePlace makes the folder, closed to others, so that it survives a power cut.
+func makePlace(fs vfs.FS, dir string) (place, error) {
+	if fs == nil {
+		fs = vfs.Default
+		if abs, err := filepath.Abs(dir); err == nil {
+			dir = abs
+		}
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real // the lock knows files of this process by name
+		}
+	}
+	err := fs.MkdirAll(dir, 0o700)
+	if err == nil && fs == vfs.Default {
+		err = os.Chmod(dir, 0o700)
+	}
+	if err != nil {
+		if full(err) {
+			err = unavailable(err)
+		}
+		return place{}, fmt.Errorf("the folder of the store cannot be made; name another state directory: %w", err)
+	}
+	for d, last := dir, ""; d != last; d, last = fs.PathDir(d), d {
+		if f, err := fs.OpenDir(d); err == nil { // a folder above may be closed to us: then it is not ours to make
+			_ = f.Sync()
+			_ = f.Close()
+		}
+	}
+	return place{fs: fs, dir: dir}, nil
+}
+
+func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// checkPresence refuses a folder that has data of a database but not the file
+// that names it: the database would take it for empty and begin anew (I7).
+func checkPresence(fs vfs.FS, db string) error {
+	names, err := fs.List(db)
+	if err != nil {
+		return nil // not there: it is made
+	}
+	data := ""
+	for _, name := range names {
+		if strings.HasPrefix(name, "marker.manifest.") {
+			return nil
+		}
+		if strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".log") {
+			data = name
+		}
+	}
+	if data != "" {
+		return fmt.Errorf("%s has data (%s) and no list of it: %w", db, data, ErrCorrupt)
+	}
+	return nil
+}
+
+// checkSchema reads the version of the store, and makes it in an empty one.
+func (s *Store) checkSchema(h *handle) error {
+	v, found, err := get(h.db, named(keyMeta, metaSchema))
+	if err != nil {
+		return err
+	}
+	if !found {
+		return s.begins(h)
+	}
+	n, err := strconv.Atoi(string(v))
+	switch {
+	case err != nil || n < 1:
+		return fmt.Errorf("%s has the version %q, which is none: %w", s.place.dir, v, ErrCorrupt)
+	case n > schema:
+		return fmt.Errorf("%s has version %d, and this one knows %d: %w", s.place.dir, n, schema, ErrNewerSchema)
+	}
+	key, found, err := get(h.db, named(keyMeta, metaHashKey))
+	if err != nil {
+		return err
+	}
+	if !found || len(key) != 32 {
+		return fmt.Errorf("%s has no key for hashes: %w", s.place.dir, ErrCorrupt)
+	}
+	s.hashKey = key
+	return nil
+}
+
+func (s *Store) begins(h *handle) error {
+	empty := true
+	if err := scan(h.db, nil, nil, func(_, _ []byte) (bool, error) { empty = false; return false, nil }); err != nil {
+		return err
+	}
+	if !empty {
+		return fmt.Errorf("%s has data and no version: %w", s.place.dir, ErrCorrupt)
+	}
+	s.hashKey = make([]byte, 32)
+	rand.Read(s.hashKey)
+	t := h.newTx()
+	t.set(named(keyMeta, metaSchema), []byte(strconv.Itoa(schema)))
+	t.set(named(keyMeta, metaHashKey), s.hashKey)
+	return t.store(true)
+}
