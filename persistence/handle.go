@@ -3,7 +3,6 @@ package persistence
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -66,18 +65,18 @@ func openHandle(w where) (*handle, error) {
 			DataCorruption:  func(info pebble.DataCorruptionInfo) { h.damage(fmt.Errorf("%s: %w", info.Path, info.Details)) },
 		},
 	})
+	h.db = db
 	if cause := h.fs.cause(); cause != nil && w.frozen == nil {
 		if err == nil {
-			err = closeWithin(db, w.opts.Logger)
+			err = closeWithin(h)
 		}
 		return nil, unavailable(errors.Join(cause, err))
 	}
 	if err != nil {
 		return nil, classify(w.dir, err)
 	}
-	h.db = db
 	if err := h.loadCounters(); err != nil {
-		return nil, errors.Join(err, closeWithin(db, w.opts.Logger))
+		return nil, errors.Join(err, closeWithin(h))
 	}
 	return h, nil
 }
@@ -121,8 +120,9 @@ func classify(dir string, err error) error {
 }
 
 // closeWithin closes a database and does not wait for ever: where it hangs, its
-// file system is frozen by then, so that it can do no harm.
-func closeWithin(db *pebble.DB, log *slog.Logger) error {
+// file system is frozen, so that it can do no harm. What is in the log goes into
+// tables first, whose damage shows later; at the end of a log it does not.
+func closeWithin(h *handle) error {
 	closed := make(chan error, 1)
 	go func() {
 		defer func() {
@@ -130,7 +130,11 @@ func closeWithin(db *pebble.DB, log *slog.Logger) error {
 				closed <- fmt.Errorf("closing the database panicked: %v", r)
 			}
 		}()
-		closed <- db.Close()
+		var err error
+		if h.fs.cause() == nil {
+			err = h.db.Flush()
+		}
+		closed <- errors.Join(err, h.db.Close())
 	}()
 	timer := time.NewTimer(closeDeadline)
 	defer timer.Stop()
@@ -138,7 +142,8 @@ func closeWithin(db *pebble.DB, log *slog.Logger) error {
 	case err := <-closed:
 		return err
 	case <-timer.C:
-		log.Error("the database does not close; it is left behind, cut off from the disk")
+		h.fs.freeze(errDeaf)
+		h.opts.Logger.Error("the database does not close; it is left behind, cut off from the disk")
 		return errors.New("the database did not close in time")
 	}
 }
@@ -162,11 +167,14 @@ func (h *handle) stopWriter(wait time.Duration, until <-chan struct{}) bool {
 // stop ends the writer, and then the database.
 func (h *handle) stop() error {
 	if !h.stopWriter(closeDeadline, nil) {
-		h.fs.freeze(errors.New("the disk does not answer"))
+		h.fs.freeze(errDeaf)
 		return errors.New("a write to the store does not end; the store was cut off from the disk")
 	}
-	return closeWithin(h.db, h.opts.Logger)
+	return closeWithin(h)
 }
+
+// errDeaf is why a handle is frozen that has to be left behind.
+var errDeaf = errors.New("the disk does not answer")
 
 // counters are what the writer has to know to count on.
 type counters struct {

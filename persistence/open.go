@@ -40,7 +40,7 @@ func (s *Store) open(dir string) (h *handle, err error) {
 	defer func() {
 		if err != nil {
 			if h != nil {
-				err = errors.Join(err, closeWithin(h.db, s.opts.Logger))
+				err = errors.Join(err, closeWithin(h))
 			}
 			err = errors.Join(err, s.place.lock.release())
 		}
@@ -52,8 +52,19 @@ func (s *Store) open(dir string) (h *handle, err error) {
 	if h, err = s.openAnew(); err != nil {
 		return nil, err
 	}
-	if err := s.checkSchema(h); err != nil {
+	begun, err := s.checkSchema(h)
+	if err != nil {
 		return h, err
+	}
+	if begun {
+		// The database writes its very first log in an old form, in which damage
+		// looks like an end.
+		if err := closeWithin(h); err != nil {
+			return nil, err
+		}
+		if h, err = s.openAnew(); err != nil {
+			return nil, err
+		}
 	}
 	old, keep, err := s.takeMarks()
 	if err != nil {
@@ -166,30 +177,30 @@ func checkPresence(fs vfs.FS, db string) error {
 }
 
 // checkSchema reads the version of the store, and makes it in an empty one.
-func (s *Store) checkSchema(h *handle) error {
+func (s *Store) checkSchema(h *handle) (begun bool, err error) {
 	v, found, err := get(h.db, named(keyMeta, metaSchema))
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !found {
-		return s.begins(h)
+		return true, s.begins(h)
 	}
 	n, err := strconv.Atoi(string(v))
 	switch {
 	case err != nil || n < 1:
-		return fmt.Errorf("%s has the version %q, which is none: %w", s.place.dir, v, ErrCorrupt)
+		return false, fmt.Errorf("%s has the version %q, which is none: %w", s.place.dir, v, ErrCorrupt)
 	case n > schema:
-		return fmt.Errorf("%s has version %d, and this one knows %d: %w", s.place.dir, n, schema, ErrNewerSchema)
+		return false, fmt.Errorf("%s has version %d, and this one knows %d: %w", s.place.dir, n, schema, ErrNewerSchema)
 	}
 	key, found, err := get(h.db, named(keyMeta, metaHashKey))
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !found || len(key) != 32 {
-		return fmt.Errorf("%s has no key for hashes: %w", s.place.dir, ErrCorrupt)
+		return false, fmt.Errorf("%s has no key for hashes: %w", s.place.dir, ErrCorrupt)
 	}
 	s.hashKey = key
-	return nil
+	return false, nil
 }
 
 func (s *Store) begins(h *handle) error {

@@ -32,6 +32,27 @@ func filled(t *testing.T) string {
 	return dir
 }
 
+// abandoned makes of a store what it is when its process dies: with a log.
+func abandoned(t *testing.T, dir string) {
+	t.Helper()
+	living := t.TempDir()
+	s := mustOpen(t, living, Options{})
+	for i := range 100 {
+		if _, err := s.Admit(admission("ann", fmt.Sprint("op", i))); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Finish(ending("ann", fmt.Sprint("op", i), protocol.StateApplied)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(dir, os.DirFS(living)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func incompressible(n int) []byte {
 	b := make([]byte, 0, n)
 	for i := uint64(0); len(b) < n; i++ {
@@ -107,7 +128,10 @@ func TestDamagedStore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, ErrCorrupt},
-		"the log is changed": {func(t *testing.T, dir string) { flip(t, fileOf(t, dir, "*.log")) }, ErrCorrupt},
+		"the log is changed": {func(t *testing.T, dir string) {
+			abandoned(t, dir)
+			flip(t, fileOf(t, dir, "*.log"))
+		}, ErrCorrupt},
 		"the version of the files is newer": {func(t *testing.T, dir string) {
 			old := fileOf(t, dir, "marker.format-version.*")
 			if err := os.Rename(old, old[:strings.LastIndex(old, ".")]+".999"); err != nil {

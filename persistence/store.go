@@ -163,7 +163,7 @@ func (s *Store) retire(closing bool) error {
 	case <-h.idle:
 		return h.stop()
 	case <-timer.C:
-		h.fs.freeze(errors.New("the disk does not answer"))
+		h.fs.freeze(errDeaf)
 		h.stopWriter(0, nil)
 		return errors.New("somebody still reads the store; it was cut off from the disk and left behind")
 	}

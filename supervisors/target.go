@@ -223,7 +223,7 @@ func (a *targetActor) perform(ctx actor.Context, c TargetCommand) {
 		}, func(string) any { return Destroyed{Gen: c.Gen} })
 	case OpenAdmission:
 		ctx.Send(a.scope, scope.Incarnate{Gen: c.Gen, PID: a.inc})
-		ctx.Send(a.scope, scope.Open{Gen: c.Gen, Restarted: c.Restarted})
+		ctx.Send(a.scope, scope.Open{Gen: c.Gen, Restarted: c.Restarted, Document: a.live.Snapshot().Document})
 	case ShutTarget:
 		a.shut(c)
 	case Wake:

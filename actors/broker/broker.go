@@ -189,6 +189,9 @@ func (b *Broker) start(c protocol.Caller, req protocol.Request, key index.Key, h
 		if rc.Method == "" {
 			rc.Method = req.Method
 		}
+		if rc.State == protocol.StateApplied {
+			b.keepViewport(req)
+		}
 		if req.Method == protocol.MethodOpen && (rc.State == protocol.StateRefused || rc.State == protocol.StateCancelled) {
 			b.tree.Discard(op.Request.Resource)
 		}

@@ -49,12 +49,7 @@ func (b *budgets) spend(c protocol.Caller, r protocol.Request) *protocol.Problem
 		b.by[k] = s
 	}
 	s.last = time.Now()
-	n := 1
-	if r.Method == protocol.MethodBatch {
-		if args, err := protocol.Arguments[protocol.BatchArguments](r.Arguments); err == nil {
-			n = len(args.Primitives)
-		}
-	}
+	n := len(primitives(r))
 	if b.writes >= 0 && s.writes+n > b.writes {
 		return &protocol.Problem{Reason: protocol.ReasonBudget, Message: fmt.Sprintf("This user turn has spent %d of its %d writes. A new message of the person opens a new budget.", s.writes, b.writes)}
 	}
@@ -90,28 +85,16 @@ func (b *budgets) spendURLs(s *spent, r protocol.Request) *protocol.Problem {
 	return nil
 }
 
-// addresses are the URLs that a request names; those of a batch, too.
+// addresses are the URLs that a request names; those of a list, too.
 func addresses(r protocol.Request) []string {
-	one := func(p protocol.Primitive) []string {
-		if p.Method != protocol.MethodNavigate {
-			return nil
-		}
-		a, err := protocol.Arguments[protocol.NavigateArguments](p.Arguments)
-		if err != nil {
-			return nil
-		}
-		return []string{a.URL}
-	}
-	if r.Method != protocol.MethodBatch {
-		return one(protocol.Primitive{Method: r.Method, Arguments: r.Arguments})
-	}
-	batch, err := protocol.Arguments[protocol.BatchArguments](r.Arguments)
-	if err != nil {
-		return nil
-	}
 	var all []string
-	for _, p := range batch.Primitives {
-		all = append(all, one(p)...)
+	for _, p := range primitives(r) {
+		if p.Method != protocol.MethodNavigate {
+			continue
+		}
+		if a, err := protocol.Arguments[protocol.NavigateArguments](p.Arguments); err == nil {
+			all = append(all, a.URL)
+		}
 	}
 	return all
 }

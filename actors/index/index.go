@@ -44,7 +44,17 @@ type Index struct {
 	under     map[Key]*Entry
 	kept      map[Key]*Entry // outcomes the store could not take
 	cancelled map[Key]time.Time
+	order     []remembered // of cancelled, the oldest first; some are over already
 }
+
+// remembered is when a cancel came that found nothing to cancel.
+type remembered struct {
+	key Key
+	at  time.Time
+}
+
+// maxCancelled is how many such cancels are remembered; the oldest go first.
+const maxCancelled = 4096
 
 // Begin binds an id, or says what it is bound to. stored is what the store has
 // for the key; it is asked for only when the id is not in memory.
@@ -94,7 +104,7 @@ func (x *Index) End(k Key, r protocol.Receipt, recorded bool) {
 	}
 	delete(x.under, k)
 	e.Receipt = r
-	if !recorded && r.State == protocol.StateUncertain {
+	if !recorded && dispatched(r.State) {
 		if x.kept == nil {
 			x.kept = map[Key]*Entry{}
 		}
@@ -117,20 +127,38 @@ func (x *Index) Cancel(k Key, now time.Time, stored func() (Stored, error)) (und
 		r := Settled(k, s.Receipt)
 		return nil, &r, nil
 	}
-	if x.cancelled == nil {
-		x.cancelled = map[Key]time.Time{}
-	}
-	x.cancelled[k] = now
+	x.remember(k, now)
 	return nil, nil, nil
 }
 
 // UnderWay is how many operations are under way.
 func (x *Index) UnderWay() int { return len(x.under) }
 
+// dispatched reports whether a receipt is of an operation that may have had an
+// effect: its id stays bound, whether the store took the outcome or not.
+func dispatched(s protocol.State) bool {
+	return s == protocol.StateApplied || s == protocol.StateFailed || s == protocol.StateUncertain
+}
+
+func (x *Index) remember(k Key, now time.Time) {
+	if x.cancelled == nil {
+		x.cancelled = map[Key]time.Time{}
+	}
+	x.cancelled[k] = now
+	x.order = append(x.order, remembered{k, now})
+	x.forget(now)
+}
+
+// forget drops the cancels that are too old, and the oldest where there are too many.
 func (x *Index) forget(now time.Time) {
-	for k, t := range x.cancelled {
-		if now.Sub(t) > protocol.CancelMemory {
-			delete(x.cancelled, k)
+	for len(x.order) > 0 {
+		r := x.order[0]
+		if len(x.order) <= maxCancelled && now.Sub(r.at) <= protocol.CancelMemory {
+			return
+		}
+		x.order = x.order[1:]
+		if x.cancelled[r.key].Equal(r.at) { // else it came again later, or was used
+			delete(x.cancelled, r.key)
 		}
 	}
 }

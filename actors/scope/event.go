@@ -88,9 +88,11 @@ type (
 		Final bool
 	}
 	// Open opens admission for a generation. Restarted: something was there before.
+	// Document is the one it begins with: that it is there is no disturbance.
 	Open struct {
 		Gen       protocol.Generation
 		Restarted bool
+		Document  string
 	}
 	// Look asks for the epoch before an observation, Seen for the token after it.
 	Look struct{ Ask uint64 }

@@ -95,6 +95,7 @@ func (s *stepper) openFor(e Open) {
 		return // a generation that was open once is never opened again
 	}
 	s.gen, s.open, s.closed, s.opening, s.settling = e.Gen, true, false, false, false
+	s.document = e.Document
 	s.reason, s.message = "", ""
 	s.disturb()
 	if e.Restarted {

@@ -1,9 +1,9 @@
 package nats
 
 import (
-	"strings"
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 	"unicode/utf8"
 

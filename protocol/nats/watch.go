@@ -75,6 +75,9 @@ type view struct {
 	client *Client
 	box    *box
 	newest newest
+
+	mu      sync.Mutex
+	changed map[protocol.ResourceID]bool // records that came since the subscriptions stand
 }
 
 // once watches over one connection, until it breaks or ctx ends. lived says
@@ -120,6 +123,9 @@ func (v *view) subscribe(ctx context.Context, l *link) (subs []*gonats.Subscript
 	if id == "" {
 		id = ">"
 	}
+	v.mu.Lock()
+	v.changed = map[protocol.ResourceID]bool{}
+	v.mu.Unlock()
 	for _, s := range []struct {
 		wanted  bool
 		pattern string
@@ -150,8 +156,10 @@ func (v *view) whole(ctx context.Context) {
 		v.client.Logger.Debug("the records could not be had after a gap", "error", err)
 		return
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	for _, r := range records {
-		if v.Resource == "" || r.ID == v.Resource {
+		if (v.Resource == "" || r.ID == v.Resource) && !v.changed[r.ID] { // a change that came by itself is newer than the list
 			v.box.putRecord(r)
 		}
 	}
@@ -179,9 +187,13 @@ func (v *view) takeCue(m *gonats.Msg) {
 
 func (v *view) takeRecord(m *gonats.Msg) {
 	var r protocol.Record
-	if json.Unmarshal(m.Data, &r) == nil && r.ID != "" {
-		v.box.putRecord(r)
+	if json.Unmarshal(m.Data, &r) != nil || r.ID == "" {
+		return
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.changed[r.ID] = true
+	v.box.putRecord(r)
 }
 
 func (v *view) takeFrame(m *gonats.Msg) {

@@ -19,6 +19,7 @@ import (
 )
 
 func TestADialogDuringLoadHoldsUpNobody(t *testing.T) {
+	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, map[string]string{"/alert": "<title>a</title><script>alert('hello')</script>after"})
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/alert"})
@@ -48,6 +49,7 @@ func TestADialogDuringLoadHoldsUpNobody(t *testing.T) {
 }
 
 func TestADialogOutlivesNoFence(t *testing.T) {
+	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, nil)
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/plain"})
@@ -67,6 +69,7 @@ func TestADialogOutlivesNoFence(t *testing.T) {
 }
 
 func TestTitleAndAddressOfADocumentAreTold(t *testing.T) {
+	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, nil)
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/plain"})
@@ -86,6 +89,7 @@ func TestTitleAndAddressOfADocumentAreTold(t *testing.T) {
 }
 
 func TestPopupsLiveAndAreCounted(t *testing.T) {
+	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, map[string]string{"/pop": "<title>p</title><script>addEventListener('load', () => fetch('/reported'))</script>"})
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/plain"})
@@ -123,6 +127,7 @@ func TestPopupsLiveAndAreCounted(t *testing.T) {
 }
 
 func TestAnIdlePageHasAFrameAtOnce(t *testing.T) {
+	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, map[string]string{"/moving": `<title>m</title><body style="background:#fff"><div id=d style="width:200px;height:200px;background:red"></div>
 		<script>let n=0;setInterval(()=>{d.style.marginLeft=(n++%100)+'px'},30)</script>`})
@@ -180,6 +185,7 @@ func seeFrames(t *testing.T, p *incarnation, width, n int) []seenFrame {
 }
 
 func TestDownloadsArriveWholeUnderSafeNames(t *testing.T) {
+	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, map[string]string{"/links": `<a id=a href="/file">a</a><a id=b href="/file" target=_blank>b</a>`})
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/links"})
@@ -244,6 +250,7 @@ func TestTheCeilingOnPages(t *testing.T) {
 }
 
 func TestATabThatGoesAndASessionThatIsLostAreTold(t *testing.T) {
+	t.Parallel()
 	h := sharedHost(t)
 	b := h.browser()
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_goes", Generation: 1})
@@ -259,6 +266,7 @@ func TestATabThatGoesAndASessionThatIsLostAreTold(t *testing.T) {
 }
 
 func TestAPanicInAPagesWorkEndsThatPageOnly(t *testing.T) {
+	t.Parallel()
 	h := sharedHost(t)
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_panics", Generation: 1})
 	q, _ := attachTo(t, h, targets.Spec{Resource: "pg_stays", Generation: 1})
@@ -274,6 +282,7 @@ func TestAPanicInAPagesWorkEndsThatPageOnly(t *testing.T) {
 func isGone(err error) bool { return errors.Is(err, errFrameGone) }
 
 func TestFramesOfOtherSitesHaveOurWorld(t *testing.T) {
+	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, map[string]string{
 		"/top":   `<title>top</title><iframe name=near src="/near"></iframe><iframe name=far src="http://localhost:PORT/far"></iframe>`,

@@ -243,6 +243,7 @@ func TestAPageThatNeverAnswersIsDestroyedAlone(t *testing.T) {
 }
 
 func TestHeldInputIsLetGoOffThePage(t *testing.T) {
+	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, busyPages)
 	p := busy(t, h, s, "pg_holding")
@@ -275,6 +276,7 @@ func TestHeldInputIsLetGoOffThePage(t *testing.T) {
 }
 
 func TestRevokeAndCloseAreIdempotent(t *testing.T) {
+	t.Parallel()
 	h := sharedHost(t)
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_twice", Generation: 1})
 	var wg sync.WaitGroup

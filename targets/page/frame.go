@@ -49,7 +49,7 @@ func (e *scriptError) Error() string { return "script: " + e.text }
 // passed as the object, any other as JSON. Errors: errFrameGone, *scriptError,
 // or those of the link.
 func (f *frame) call(ctx context.Context, fn string, out any, args ...any) error {
-	res, err := f.invoke(ctx, fn, true, args)
+	res, err := f.invoke(ctx, fn, args)
 	if err != nil {
 		return err
 	}
@@ -62,20 +62,7 @@ func (f *frame) call(ctx context.Context, fn string, out any, args ...any) error
 	return nil
 }
 
-// callHandle is call for a function that returns an object, such as an element.
-// Null gives the empty id.
-func (f *frame) callHandle(ctx context.Context, fn string, args ...any) (runtime.RemoteObjectID, error) {
-	res, err := f.invoke(ctx, fn, false, args)
-	if err != nil {
-		return "", err
-	}
-	return res.ObjectID, nil
-}
-
-// objectGroup is the group of every handle, so that they can be let go together.
-const objectGroup = "reins"
-
-func (f *frame) invoke(ctx context.Context, fn string, byValue bool, args []any) (*runtime.RemoteObject, error) {
+func (f *frame) invoke(ctx context.Context, fn string, args []any) (*runtime.RemoteObject, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, cdp.DefaultDeadline)
@@ -86,8 +73,8 @@ func (f *frame) invoke(ctx context.Context, fn string, byValue bool, args []any)
 		return nil, err
 	}
 	params := runtime.CallFunctionOnParams{
-		FunctionDeclaration: fn, UniqueContextID: world.unique, ReturnByValue: &byValue,
-		AwaitPromise: ptr(true), Silent: ptr(true), ObjectGroup: objectGroup,
+		FunctionDeclaration: fn, UniqueContextID: world.unique,
+		ReturnByValue: ptr(true), AwaitPromise: ptr(true), Silent: ptr(true),
 	}
 	for _, a := range args {
 		arg, err := argument(a)

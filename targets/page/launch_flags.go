@@ -23,6 +23,9 @@ var disabledFeatures = []string{
 	"Prerender2",
 	"ProcessPerSiteUpToMainFrameThreshold",
 	"Translate",
+	// Each window would carry two pages of the browser's own.
+	"WebUIOmniboxAimPopup",
+	"WebUIOmniboxPopup",
 }
 
 // Features that the browser has and does not use by itself.

@@ -15,6 +15,7 @@ import (
 )
 
 func TestARestoreAsksTheServerOnce(t *testing.T) {
+	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, nil)
 	for _, c := range []struct {
@@ -64,6 +65,7 @@ func port(url string) string {
 }
 
 func TestAServerThatTakesItsTimeIsAskedOnce(t *testing.T) {
+	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -89,6 +91,7 @@ func TestAServerThatTakesItsTimeIsAskedOnce(t *testing.T) {
 }
 
 func TestAFailedLoadIsAnIncarnation(t *testing.T) {
+	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +28,7 @@ func (a *app) serveCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Browser, "browser", "", "the browser's binary; found by itself by default")
-	f.StringVar(&c.ProfileDir, "profiles", "", "folder of the browser's profile; STATE/profiles by default, for root one in "+rootProfiles+" that the browser's user may enter")
+	f.StringVar(&c.ProfileDir, "profiles", "", "folder of the browser's profiles; STATE/profiles by default, for root one that the browser's user may enter")
 	f.StringVar(&c.DownloadDir, "downloads", "", "folder for finished downloads; STATE/downloads by default")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "loopback address to listen at; port 0 takes a free one")
 	f.BoolVar(&headless, "headless", true, "run the browser without a display")
@@ -50,9 +48,6 @@ func (a *app) serveCommand() *cobra.Command {
 			return usagef("--log-level is debug, info, warn or error, not %q", clean(level))
 		}
 		c.StateDir, c.Headful = a.state, !headless
-		if c.ProfileDir == "" && os.Geteuid() == 0 {
-			c.ProfileDir = profileOf(a.state)
-		}
 		if noBudget {
 			c.Writes, c.URLs = unlimited, unlimited
 		}
@@ -60,18 +55,6 @@ func (a *app) serveCommand() *cobra.Command {
 		return daemon.Run(cmd.Context(), c, a.serving)
 	}
 	return cmd
-}
-
-// rootProfiles holds the profiles of a root daemon. Its browser runs as an
-// ordinary user, who may not enter root's own folders.
-const rootProfiles = "/var/lib/reins/profiles"
-
-// profileOf is the profile that belongs to a root daemon's state directory.
-func profileOf(state string) string {
-	if abs, err := filepath.Abs(state); err == nil {
-		state = abs
-	}
-	return filepath.Join(rootProfiles, fmt.Sprintf("%x", sha256.Sum256([]byte(state)))[:16])
 }
 
 func (a *app) logger(l slog.Level, asJSON bool) *slog.Logger {

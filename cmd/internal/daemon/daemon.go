@@ -71,6 +71,7 @@ type Daemon struct {
 	Config
 	store    *persistence.Store
 	server   *embed.Server
+	closeBus func()
 	service  *nats.Service
 	host     *page.Host
 	tree     *supervisors.Tree
@@ -128,6 +129,7 @@ func Start(ctx context.Context, c Config) (started *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
+	d.closeBus = bus.Close
 	publisher := nats.NewPublisher(bus, c.Logger)
 	d.wire(publisher)
 	if err := d.tree.Begin(ctx); err != nil {
@@ -234,6 +236,9 @@ func (d *Daemon) Close(ctx context.Context) error {
 		}
 		if d.service != nil {
 			errs = append(errs, d.service.Close(ctx))
+		}
+		if d.closeBus != nil {
+			d.closeBus()
 		}
 		if d.server != nil {
 			d.server.Shutdown()

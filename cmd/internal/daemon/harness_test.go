@@ -19,7 +19,6 @@ import (
 
 	"reins/protocol"
 	"reins/protocol/nats"
-	"reins/protocol/nats/embed"
 )
 
 func TestMain(m *testing.M) {
@@ -117,7 +116,7 @@ func (w *world) stop() {
 func (w *world) client(owner string) *client {
 	w.t.Helper()
 	if owner != "cli" {
-		if err := embed.AddOwner(w.config.StateDir, owner); err != nil {
+		if _, err := nats.AddOwner(w.config.StateDir, owner); err != nil {
 			w.t.Fatal(err)
 		}
 	}

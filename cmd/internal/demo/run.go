@@ -27,8 +27,6 @@ type RunConfig struct {
 	Browser string
 	// Out is told each step as it happens.
 	Out io.Writer
-
-	profiles string // the browser's profile, beside a temporary store
 }
 
 // job is one run of the order.
@@ -62,7 +60,7 @@ func Run(ctx context.Context, cfg RunConfig) (err error) {
 			return err
 		}
 		defer os.RemoveAll(dir)
-		cfg.StateDir, cfg.profiles = filepath.Join(dir, "state"), filepath.Join(dir, "profile")
+		cfg.StateDir = filepath.Join(dir, "state")
 	}
 	j := &job{cfg: cfg, expect: map[Action]int{}, loads: map[string]int{}}
 	if j.say, err = newReport(cfg); err != nil {
@@ -117,9 +115,6 @@ func (j *job) start(ctx context.Context) (err error) {
 	}
 	j.say.note("shop    process %d at %s", j.shop.pid(), j.url)
 	args := []string{"serve", "--state", j.cfg.StateDir, "--log-level", "debug"}
-	if j.cfg.profiles != "" {
-		args = append(args, "--profiles", j.cfg.profiles)
-	}
 	if j.cfg.Browser != "" {
 		args = append(args, "--browser", j.cfg.Browser)
 	}
