@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+"log/slog"
+"runtime/pprof"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -63,6 +65,7 @@ func TestDiskFullOnTmpfs(t *testing.T) {
 		out, err := c.CombinedOutput()
 		switch code := c.ProcessState.ExitCode(); {
 		case err == nil:
+			t.Logf("%s",out)
 			return
 		case code == 1:
 			t.Fatalf("%s", out)
@@ -88,7 +91,8 @@ func childDiskFull(dir string) error {
 		os.Exit(exitNoMount)
 	}
 	filler := filepath.Join(dir, "filler")
-	return diskFull(disk{dir: filepath.Join(dir, "store"), fill: func(leave int64) error {
+	go func() { for { time.Sleep(100*time.Millisecond); stuckMu.Lock(); st:=stuckAt; stuckMu.Unlock(); if !st.IsZero() && time.Since(st)>2*time.Second { pprof.Lookup("goroutine").WriteTo(os.Stderr,2); os.Exit(1)} } }()
+	return diskFull(disk{dir: filepath.Join(dir, "store"), opts: Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}, fill: func(leave int64) error {
 		if err := os.Remove(filler); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

@@ -123,6 +123,8 @@ func classify(dir string, err error) error {
 // file system is frozen, so that it can do no harm. What is in the log goes into
 // tables first, whose damage shows later; at the end of a log it does not.
 func closeWithin(h *handle) error {
+	stuckMu.Lock(); stuckAt=time.Now(); stuckMu.Unlock()
+	defer func(){stuckMu.Lock(); stuckAt=time.Time{}; stuckMu.Unlock()}()
 	closed := make(chan error, 1)
 	go func() {
 		defer func() {
@@ -258,3 +260,6 @@ func get(db pebble.Reader, key []byte) (v []byte, found bool, err error) {
 	v = append([]byte{}, b...)
 	return v, true, c.Close()
 }
+
+var stuckMu sync.Mutex
+var stuckAt time.Time

@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"reins/actors/broker"
+	"reins/actors/scope"
 	"reins/protocol"
 	"reins/targets"
 )
@@ -51,7 +52,9 @@ type (
 
 // NewSystem makes the process's one actor system; only the library's warnings reach the log.
 func NewSystem(log *slog.Logger) *actor.ActorSystem {
-	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(quiet{log.Handler()}) }))
+	s := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(quiet{log.Handler()}) }))
+	scope.AnswerDeadLetters(s)
+	return s
 }
 
 type quiet struct{ slog.Handler }

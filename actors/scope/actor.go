@@ -103,7 +103,7 @@ func Props(c Config) *actor.Props {
 		return &shell{Config: c, st: New(c.Resource, c.Reserve, c.Opening, c.Limits, c.Seams.Planted),
 			replies: map[Key]chan<- Answer{}, told: map[uint64]chan<- *protocol.Problem{},
 			looks: map[uint64]chan<- Looked{}, minted: map[uint64]mint{}}
-	})
+	}, actor.WithMailbox(newMailbox))
 }
 
 type mint struct {
@@ -133,13 +133,19 @@ type shell struct {
 	wakeAt   time.Time
 	sequence uint64
 	dead     bool
+
+	// What a scope that dies has to know of its running operation: what the store
+	// was asked (nil: nothing yet) and the commands that were not carried out.
+	admitted chan *protocol.Problem
+	finished chan bool
+	undone   []Command
 }
 
 // Receive implements actor.Actor.
 func (a *shell) Receive(ctx actor.Context) {
 	a.self, a.root = ctx.Self(), ctx.ActorSystem().Root
 	if a.dead {
-		a.turnAway(ctx.Message())
+		turnAway(ctx.Message())
 		return
 	}
 	defer func() {
@@ -202,9 +208,12 @@ func newToken() protocol.Token {
 }
 
 func (a *shell) step(ev Event) {
-	for _, c := range Step(&a.st, time.Now(), ev) {
+	out := Step(&a.st, time.Now(), ev)
+	for i, c := range out {
+		a.undone = out[i:]
 		a.perform(c)
 	}
+	a.undone = nil
 	a.arm()
 }
 
@@ -224,16 +233,20 @@ func (a *shell) arm() {
 	}
 }
 
+func (a *shell) answer(c Answer) {
+	if ch := a.replies[c.Key]; ch != nil {
+		delete(a.replies, c.Key)
+		ch <- c
+	}
+}
+
 func (a *shell) perform(c Command) {
 	switch c := c.(type) {
 	case Answer:
-		if ch := a.replies[c.Key]; ch != nil {
-			delete(a.replies, c.Key)
-			if c.Recorded {
-				a.Seams.Pass(protocol.StepOutcomeAfter, a.Resource, c.Key.ID)
-			}
-			ch <- c
+		if c.Recorded {
+			a.Seams.Pass(protocol.StepOutcomeAfter, a.Resource, c.Key.ID)
 		}
+		a.answer(c)
 	case Told:
 		if ch := a.told[c.Ask]; ch != nil {
 			delete(a.told, c.Ask)
@@ -296,20 +309,27 @@ func call(op Op, geometry string) targets.Call {
 }
 
 func (a *shell) resolve(c Resolve) {
-	a.try = c.Try
+	a.try, a.admitted = c.Try, nil
 	op, gen, self, root := c.Op, c.Gen, a.self, a.root
-	a.root.Send(a.inc, target.Prepare{Call: call(op, c.Geometry), Until: op.Until,
+	ctx, cancel := context.WithCancel(context.Background())
+	a.cancel = cancel
+	a.root.Send(a.inc, target.Prepare{Context: ctx, Call: call(op, c.Geometry), Until: op.Until,
 		Done: func(p targets.Prepared, problem *protocol.Problem, took time.Duration) {
+			cancel()
 			root.Send(self, resolvedMsg{prepared: p, Resolved: Resolved{Key: op.Key, Gen: gen, Try: c.Try, Problem: problem, Element: p.Element, Point: p.Point, Took: took}})
 		}})
 }
 
 func (a *shell) admit(c StoreAdmission) {
+	done := make(chan *protocol.Problem, 1)
+	a.admitted, a.finished, a.permit = done, nil, nil
 	a.work(func() {
+		defer close(done)
 		a.Seams.Pass(protocol.StepAdmitBefore, a.Resource, c.Op.Key.ID)
 		began := time.Now()
 		mark, problem := a.Store.Admit(c.Op, c.Gen, c.Epoch, c.Reserve)
 		took := time.Since(began)
+		done <- problem
 		if problem == nil {
 			a.Seams.Pass(protocol.StepAdmitAfter, a.Resource, c.Op.Key.ID)
 		}
@@ -348,9 +368,13 @@ func (a *shell) revoke(why protocol.Reason) {
 }
 
 func (a *shell) finish(c StoreEnding) {
+	done := make(chan bool, 1)
+	a.finished = done
 	a.work(func() {
+		defer close(done)
 		a.Seams.Pass(protocol.StepOutcomeBefore, a.Resource, c.Op.Key.ID)
 		err := a.Store.Finish(c.Op, c.Receipt)
+		done <- err == nil
 		if err != nil {
 			a.Logger.Warn("outcome not stored", "resource", a.Resource, "operation", c.Op.Key.ID, "error", err)
 		}

@@ -17,18 +17,19 @@ func (a *shell) die() {
 		a.timer.Stop()
 	}
 	a.revoke(protocol.ReasonScopeRestarted)
+	for _, c := range a.undone {
+		if c, ok := c.(Answer); ok {
+			a.answer(c) // it was decided before the panic
+		}
+	}
 	if r := a.st.run; r != nil {
 		a.endDead(r)
 	}
 	for key, ch := range a.replies {
-		ch <- Answer{Key: key, Receipt: protocol.Receipt{OperationID: key.ID, Resource: a.Resource, Generation: a.st.gen,
-			State: protocol.StateRefused, LastAppliedIndex: protocol.Index(-1),
-			Reason: protocol.ReasonScopeRestarted, Message: protocol.ReasonScopeRestarted.Sentence()}}
+		ch <- restarted(Op{Key: key, Request: protocol.Request{Resource: a.Resource, Generation: a.st.gen}})
 	}
-	a.replies = nil
-	gone := &protocol.Problem{Reason: protocol.ReasonScopeRestarted, Message: protocol.ReasonScopeRestarted.Sentence()}
 	for _, ch := range a.told {
-		ch <- gone
+		ch <- gone()
 	}
 	for _, ch := range a.looks {
 		ch <- Looked{}
@@ -36,53 +37,61 @@ func (a *shell) die() {
 	for _, m := range a.minted {
 		m.reply <- Minted{Stale: true}
 	}
-	a.told, a.looks, a.minted = nil, nil, nil
+	a.replies, a.told, a.looks, a.minted = nil, nil, nil, nil
 }
 
-// endDead gives the operation past the queue its outcome. What was not
-// dispatched is cancelled, the rest uncertain; a receipt that was being stored
-// stays what it is.
+// endDead gives the operation past the queue its outcome. What gave no input is
+// cancelled, the rest uncertain; an outcome that was being stored stays what it
+// is. It waits for what the store was asked already, outside of the mailbox.
 func (a *shell) endDead(r *runningOp) {
+	if r.stage == resolving || (r.stage == admitting && a.admitted == nil) {
+		return // nothing is recorded: refused with the rest
+	}
 	ch := a.replies[r.op.Key]
 	delete(a.replies, r.op.Key)
-	if r.stage == resolving {
-		a.replies[r.op.Key] = ch // nothing recorded: refused with the rest
-		return
-	}
 	rc := r.receipt
 	if r.stage != ending {
-		state := protocol.StateUncertain
-		if r.stage == admitting {
-			// Whether the admission is stored is open; that nothing was sent is not.
-			state = protocol.StateCancelled
+		state := protocol.StateCancelled
+		if r.stage == running && a.mayHaveGiven(r) {
+			state = protocol.StateUncertain
 		}
 		rc = (&stepper{State: &a.st, now: time.Now()}).receipt(r, state, protocol.ReasonScopeRestarted, "")
 		rc.ObserveRequired = state == protocol.StateUncertain
 	}
-	key, op := r.op.Key, r.op
+	op, stage, admitted, finished := r.op, r.stage, a.admitted, a.finished
 	a.work(func() {
-		recorded := a.Store.Finish(op, rc) == nil
-		if !recorded {
-			rc.State, rc.Reason, rc.Message = protocol.StateUncertain, protocol.ReasonOutcomeNotStored, protocol.ReasonOutcomeNotStored.Sentence()
+		ans := Answer{Key: op.Key, Receipt: unstored(rc)} // stands if the store panics
+		defer func() {
+			if ch != nil {
+				ch <- ans
+			}
+		}()
+		if stage == admitting {
+			if problem := <-admitted; problem != nil {
+				ans = restarted(op)
+				return
+			}
 		}
-		if ch != nil {
-			ch <- Answer{Key: key, Receipt: rc, Recorded: recorded}
+		if stage == ending && finished != nil {
+			ans.Recorded = <-finished
+		} else {
+			ans.Recorded = a.Store.Finish(op, rc) == nil
+		}
+		if ans.Recorded {
+			ans.Receipt = rc
 		}
 	})
 }
 
-// turnAway answers what arrives after the end.
-func (a *shell) turnAway(m any) {
-	gone := &protocol.Problem{Reason: protocol.ReasonScopeRestarted, Message: protocol.ReasonScopeRestarted.Sentence()}
-	switch m := m.(type) {
-	case Do:
-		m.Reply <- Answer{Key: m.Op.Key, Receipt: protocol.Receipt{OperationID: m.Op.Key.ID, Resource: a.Resource, Generation: m.Op.Request.Generation,
-			State: protocol.StateRefused, LastAppliedIndex: protocol.Index(-1), Reason: gone.Reason, Message: gone.Message}}
-	case Lease:
-		m.Reply <- gone
-	case BeginLook:
-		m.Reply <- Looked{}
-	case EndLook:
-		m.Reply <- Minted{Stale: true}
-	}
+// mayHaveGiven reports whether a byte of the running operation's input may have
+// left. Its permit is revoked, so that none leaves from now on.
+func (a *shell) mayHaveGiven(r *runningOp) bool {
+	return r.op.Request.Method == protocol.MethodClose || (a.permit != nil && a.permit.used())
+}
+
+// unstored is what is said of an outcome that the store could not take.
+func unstored(rc protocol.Receipt) protocol.Receipt {
+	rc.State, rc.Reason, rc.Message = protocol.StateUncertain, protocol.ReasonOutcomeNotStored, protocol.ReasonOutcomeNotStored.Sentence()
+	rc.Effect, rc.ObservationToken, rc.ObserveRequired = "", "", true
+	return rc
 }

@@ -362,9 +362,7 @@ func (s *stepper) endingStored(e EndingStored) {
 	s.run = nil
 	rc := r.receipt
 	if !e.OK {
-		rc.State, rc.Reason = protocol.StateUncertain, protocol.ReasonOutcomeNotStored
-		rc.Message = protocol.ReasonOutcomeNotStored.Sentence()
-		rc.Effect, rc.ObservationToken, rc.ObserveRequired = "", "", true
+		rc = unstored(rc)
 		s.disturb()
 		s.require()
 	}

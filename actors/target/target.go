@@ -14,11 +14,13 @@ import (
 	"reins/targets"
 )
 
-// Prepare has an operation's locator resolved. Done is called outside of any mailbox.
+// Prepare has an operation's locator resolved. Context ends when the operation
+// is withdrawn. Done is called outside of any mailbox.
 type Prepare struct {
-	Call  targets.Call
-	Until time.Time
-	Done  func(p targets.Prepared, problem *protocol.Problem, took time.Duration)
+	Context context.Context
+	Call    targets.Call
+	Until   time.Time
+	Done    func(p targets.Prepared, problem *protocol.Problem, took time.Duration)
 }
 
 // Run has the input given. Context ends when the permit is revoked.
@@ -82,7 +84,7 @@ func (a *incarnation) Receive(ctx actor.Context) {
 		if !a.stopped {
 			a.work(root, "prepare "+string(m.Call.Method), func() {
 				began := time.Now()
-				c, cancel := context.WithDeadline(context.Background(), m.Until)
+				c, cancel := context.WithDeadline(m.Context, m.Until)
 				defer cancel()
 				p, problem := a.Incarnation.Prepare(c, m.Call)
 				m.Done(p, problem, time.Since(began))

@@ -22,7 +22,7 @@ func TestADialogDuringLoadHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, map[string]string{"/alert": "<title>a</title><script>alert('hello')</script>after"})
-	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/alert"})
+	p, _ := attachTo(t, h, targets.Spec{Resource: own(t, "1"), Generation: 1, URL: s.URL + "/alert"})
 	<-p.dialogSignal()
 	if d := p.dialog(); d == nil || d.Type != "alert" || d.Message != "hello" {
 		t.Fatalf("dialog: %+v", d)
@@ -33,7 +33,7 @@ func TestADialogDuringLoadHoldsUpNobody(t *testing.T) {
 	if err := p.Barrier(within(t)); err != nil {
 		t.Errorf("the barrier of a new tab: %v", err)
 	}
-	q, _ := attachTo(t, h, targets.Spec{Resource: "pg_2", Generation: 1, URL: s.URL + "/plain"})
+	q, _ := attachTo(t, h, targets.Spec{Resource: own(t, "2"), Generation: 1, URL: s.URL + "/plain"})
 	if got := eval(t, q, "1+1"); got != "2" {
 		t.Errorf("the other Page: %s", got)
 	}
@@ -52,14 +52,14 @@ func TestADialogOutlivesNoFence(t *testing.T) {
 	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, nil)
-	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/plain"})
+	p, _ := attachTo(t, h, targets.Spec{Resource: own(t, "1"), Generation: 1, URL: s.URL + "/plain"})
 	begin(t, p, cdproto.CommandRuntimeEvaluate, map[string]any{"expression": "confirm('sure?')"})
 	<-p.dialogSignal()
 	if err := p.Revoke(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	// No later session could answer it: the tab is made anew.
-	q, loaded := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 2, URL: s.URL + "/plain"})
+	q, loaded := attachTo(t, h, targets.Spec{Resource: own(t, "1"), Generation: 2, URL: s.URL + "/plain"})
 	if !loaded || q.dialog() != nil {
 		t.Errorf("loaded %v, dialog %+v", loaded, q.dialog())
 	}
@@ -72,7 +72,7 @@ func TestTitleAndAddressOfADocumentAreTold(t *testing.T) {
 	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, nil)
-	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/plain"})
+	p, _ := attachTo(t, h, targets.Spec{Resource: own(t, "1"), Generation: 1, URL: s.URL + "/plain"})
 	next(t, p, targets.EventNavigated)
 	navs := p.navigations()
 	eval(t, p, "history.pushState({}, '', '/pushed?token=abcdef0123456789#x'), document.title = 'second'")
@@ -92,7 +92,7 @@ func TestPopupsLiveAndAreCounted(t *testing.T) {
 	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, map[string]string{"/pop": "<title>p</title><script>addEventListener('load', () => fetch('/reported'))</script>"})
-	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/plain"})
+	p, _ := attachTo(t, h, targets.Spec{Resource: own(t, "1"), Generation: 1, URL: s.URL + "/plain"})
 	for i, open := range []string{"!!window.open('/pop')", "!!window.open('/pop', '_blank', 'noopener')"} {
 		eval(t, p, open)
 		eventually(t, open+" is counted", func() bool { return p.popupCount() == uint64(i+1) })
@@ -114,7 +114,7 @@ func TestPopupsLiveAndAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, i := range res.TargetInfos {
-			if i.OpenerID != "" {
+			if i.OpenerID == string(p.target) {
 				return false
 			}
 		}
@@ -131,12 +131,12 @@ func TestAnIdlePageHasAFrameAtOnce(t *testing.T) {
 	h := sharedHost(t)
 	s := newSite(t, map[string]string{"/moving": `<title>m</title><body style="background:#fff"><div id=d style="width:200px;height:200px;background:red"></div>
 		<script>let n=0;setInterval(()=>{d.style.marginLeft=(n++%100)+'px'},30)</script>`})
-	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 7, URL: s.URL + "/plain"})
+	p, _ := attachTo(t, h, targets.Spec{Resource: own(t, "1"), Generation: 7, URL: s.URL + "/plain"})
 	eventually(t, "it has loaded", func() bool { return !p.nav().loading })
 	for round := range 2 { // a second viewer after the first has a frame at once as well
 		frames := seeFrames(t, p, 640, 1)
 		f := frames[0]
-		if f.h.Resource != "pg_1" || f.h.Generation != 7 || f.h.MediaType != "image/jpeg" || f.h.Sequence != uint64(round+1) {
+		if f.h.Resource != own(t, "1") || f.h.Generation != 7 || f.h.MediaType != "image/jpeg" || f.h.Sequence != uint64(round+1) {
 			t.Errorf("header: %+v", f.h)
 		}
 		cfg, err := jpeg.DecodeConfig(bytes.NewReader(f.data))
@@ -147,7 +147,7 @@ func TestAnIdlePageHasAFrameAtOnce(t *testing.T) {
 			t.Errorf("the map takes the width to %v CSS pixels", w)
 		}
 	}
-	q, _ := attachTo(t, h, targets.Spec{Resource: "pg_2", Generation: 1, URL: s.URL + "/moving"})
+	q, _ := attachTo(t, h, targets.Spec{Resource: own(t, "2"), Generation: 1, URL: s.URL + "/moving"})
 	frames := seeFrames(t, q, 320, 4)
 	for i := 1; i < len(frames); i++ {
 		if frames[i].h.Sequence <= frames[i-1].h.Sequence || frames[i].h.Captured < frames[i-1].h.Captured {
@@ -188,7 +188,7 @@ func TestDownloadsArriveWholeUnderSafeNames(t *testing.T) {
 	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, map[string]string{"/links": `<a id=a href="/file">a</a><a id=b href="/file" target=_blank>b</a>`})
-	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/links"})
+	p, _ := attachTo(t, h, targets.Spec{Resource: own(t, "1"), Generation: 1, URL: s.URL + "/links"})
 	eventually(t, "it has loaded", func() bool { return !p.nav().loading })
 	for i, link := range []string{"a", "b"} {
 		begun, cancel := h.downloads(p)
@@ -204,8 +204,8 @@ func TestDownloadsArriveWholeUnderSafeNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := filepath.Join(h.opts.DownloadDir, []string{"a report.txt", "a report (2).txt"}[i])
-		if got.Path != want || got.Name != "a report.txt" || got.Bytes != 5 || got.State != "completed" ||
+		want := filepath.Join(h.opts.DownloadDir, []string{"of the host.txt", "of the host (2).txt"}[i])
+		if got.Path != want || got.Name != "of the host.txt" || got.Bytes != 5 || got.State != "completed" ||
 			got.SHA256 != "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" {
 			t.Errorf("link %s: %+v", link, got)
 		}
@@ -233,6 +233,7 @@ func TestSafeName(t *testing.T) {
 }
 
 func TestTheCeilingOnPages(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, func(o *Options) { o.MaxPages = 2 })
 	for i := range 2 {
 		attachTo(t, h, targets.Spec{Resource: protocol.ResourceID(fmt.Sprint("pg_", i)), Generation: 1})
@@ -253,12 +254,12 @@ func TestATabThatGoesAndASessionThatIsLostAreTold(t *testing.T) {
 	t.Parallel()
 	h := sharedHost(t)
 	b := h.browser()
-	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_goes", Generation: 1})
+	p, _ := attachTo(t, h, targets.Spec{Resource: own(t, "goes"), Generation: 1})
 	if err := b.conn.Browser().Call(within(t), cdproto.CommandTargetCloseTarget, map[string]any{"targetId": p.target}, nil); err != nil {
 		t.Fatal(err)
 	}
 	next(t, p, targets.EventGone)
-	q, _ := attachTo(t, h, targets.Spec{Resource: "pg_lost", Generation: 1})
+	q, _ := attachTo(t, h, targets.Spec{Resource: own(t, "lost"), Generation: 1})
 	if err := b.conn.Browser().Call(within(t), cdproto.CommandTargetDetachFromTarget, map[string]any{"sessionId": q.sess.ID()}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -268,8 +269,8 @@ func TestATabThatGoesAndASessionThatIsLostAreTold(t *testing.T) {
 func TestAPanicInAPagesWorkEndsThatPageOnly(t *testing.T) {
 	t.Parallel()
 	h := sharedHost(t)
-	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_panics", Generation: 1})
-	q, _ := attachTo(t, h, targets.Spec{Resource: "pg_stays", Generation: 1})
+	p, _ := attachTo(t, h, targets.Spec{Resource: own(t, "panics"), Generation: 1})
+	q, _ := attachTo(t, h, targets.Spec{Resource: own(t, "stays"), Generation: 1})
 	p.spawn("test", func() { panic("boom") })
 	if ev := next(t, p, targets.EventCrashed); ev.Reason != protocol.ReasonInternal {
 		t.Errorf("crashed: %+v", ev)
@@ -307,7 +308,7 @@ func TestFramesOfOtherSitesHaveOurWorld(t *testing.T) {
 			return fmt.Sprint(names) == "[:object ! near:object near! far:object far! back:object near!]"
 		})
 	}
-	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/top"})
+	p, _ := attachTo(t, h, targets.Spec{Resource: own(t, "1"), Generation: 1, URL: s.URL + "/top"})
 	check(p)
 	if p.frames()[2].sess == p.frames()[0].sess {
 		t.Error("the frame of another site is in the same process, so that the test shows nothing")
@@ -316,7 +317,7 @@ func TestFramesOfOtherSitesHaveOurWorld(t *testing.T) {
 		t.Errorf("the page sees our world: %s", got)
 	}
 	// A new incarnation finds them all in a tab that lives already.
-	q, loaded := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 2})
+	q, loaded := attachTo(t, h, targets.Spec{Resource: own(t, "1"), Generation: 2})
 	if loaded {
 		t.Fatal("made anew")
 	}

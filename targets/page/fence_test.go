@@ -139,9 +139,10 @@ func cross(t *testing.T, h *Host, in lateInput, r protocol.ResourceID) (seen str
 }
 
 func TestNothingOfTheOldGenerationArrivesAfterTheBarrier(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, func(o *Options) { o.BarrierDeadline = patience })
 	const tries = 2
-	room := make(chan struct{}, 5) // as many pages at once as two cores can open
+	room := make(chan struct{}, 8) // as many pages at once as two cores can open
 	var mu sync.Mutex
 	arrived := map[string]int{}
 	try := func(in lateInput, i int) {
@@ -185,6 +186,7 @@ func TestNothingOfTheOldGenerationArrivesAfterTheBarrier(t *testing.T) {
 }
 
 func TestASkippedBarrierIsSeen(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, func(o *Options) {
 		o.Seams.Planted = map[protocol.Bug]bool{protocol.BugSkipBarrier: true}
 	})
@@ -194,6 +196,7 @@ func TestASkippedBarrierIsSeen(t *testing.T) {
 }
 
 func TestARevocationThatIsSkippedIsSeen(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, func(o *Options) {
 		o.Seams.Planted = map[protocol.Bug]bool{protocol.BugFenceWithoutRevoke: true}
 	})
@@ -208,6 +211,7 @@ func TestARevocationThatIsSkippedIsSeen(t *testing.T) {
 }
 
 func TestAPageThatNeverAnswersIsDestroyedAlone(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, func(o *Options) { o.BarrierDeadline = defaultBarrier / 3 })
 	s := newSite(t, busyPages)
 	p := busy(t, h, s, "pg_1")
@@ -246,7 +250,7 @@ func TestHeldInputIsLetGoOffThePage(t *testing.T) {
 	t.Parallel()
 	h := sharedHost(t)
 	s := newSite(t, busyPages)
-	p := busy(t, h, s, "pg_holding")
+	p := busy(t, h, s, own(t, "holding"))
 	evalIn(t, p.frames()[0], "seen.length = 0")
 	p.held.press("left", 50, 50)
 	k := heldKey{key: "Shift", code: "ShiftLeft", vk: 16}
@@ -262,7 +266,7 @@ func TestHeldInputIsLetGoOffThePage(t *testing.T) {
 	if err := p.Revoke(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	q, _ := attachTo(t, h, targets.Spec{Resource: "pg_holding", Generation: 2})
+	q, _ := attachTo(t, h, targets.Spec{Resource: own(t, "holding"), Generation: 2})
 	if err := q.Barrier(within(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +282,7 @@ func TestHeldInputIsLetGoOffThePage(t *testing.T) {
 func TestRevokeAndCloseAreIdempotent(t *testing.T) {
 	t.Parallel()
 	h := sharedHost(t)
-	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_twice", Generation: 1})
+	p, _ := attachTo(t, h, targets.Spec{Resource: own(t, "twice"), Generation: 1})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Add(1)
@@ -294,7 +298,7 @@ func TestRevokeAndCloseAreIdempotent(t *testing.T) {
 		if err := p.Close(within(t)); err != nil {
 			t.Error(err)
 		}
-		if err := h.Destroy(within(t), "pg_twice"); err != nil {
+		if err := h.Destroy(within(t), own(t, "twice")); err != nil {
 			t.Error(err)
 		}
 	}

@@ -75,6 +75,11 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
+// own names a resource of one test in the browser that tests share.
+func own(t *testing.T, name string) protocol.ResourceID {
+	return protocol.ResourceID("pg_" + t.Name() + "_" + name)
+}
+
 // startHost starts a browser of the test's own and stops it at its end.
 func startHost(t *testing.T, change func(*Options)) *Host {
 	t.Helper()
@@ -239,7 +244,7 @@ func newSite(t *testing.T, pages map[string]string) *site {
 			w.WriteHeader(http.StatusNotFound)
 			fmt.Fprint(w, "<title>missing</title>")
 		case "/file":
-			w.Header().Set("Content-Disposition", `attachment; filename="a report.txt"`)
+			w.Header().Set("Content-Disposition", `attachment; filename="of the host.txt"`)
 			fmt.Fprint(w, "hello")
 		case "/moved":
 			http.Redirect(w, r, "http://localhost:"+r.Host[strings.LastIndexByte(r.Host, ':')+1:]+"/plain", http.StatusFound)
@@ -296,6 +301,7 @@ func (s *site) count(path string) int {
 }
 
 func TestRendererCrashEndsOnlyItsPage(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, nil)
 	s := newSite(t, nil)
 	p, loaded := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/one"})
@@ -328,6 +334,7 @@ func TestRendererCrashEndsOnlyItsPage(t *testing.T) {
 }
 
 func TestKilledBrowserGoesDownAndComesBack(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, nil)
 	s := newSite(t, nil)
 	p, _ := attachTo(t, h, targets.Spec{Resource: "pg_1", Generation: 1, URL: s.URL + "/one"})
@@ -362,6 +369,7 @@ func isProblem(err error, r protocol.Reason) bool {
 }
 
 func TestNoBrowserOutlivesItsParent(t *testing.T) {
+	t.Parallel()
 	dir := browserDir(t)
 	self, err := os.Executable()
 	if err != nil {
@@ -396,6 +404,7 @@ func TestNoBrowserOutlivesItsParent(t *testing.T) {
 }
 
 func TestStartReapsAnEarlierBrowser(t *testing.T) {
+	t.Parallel()
 	dir := browserDir(t)
 	o := Options{ProfileDir: filepath.Join(dir, "profile")}
 	id := browserIdentity(o)
@@ -455,6 +464,7 @@ func TestNamesProfile(t *testing.T) {
 }
 
 func TestMissingBrowserIsNamed(t *testing.T) {
+	t.Parallel()
 	dir := browserDir(t)
 	script := filepath.Join(dir, "wrapper")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec true\n"), 0o755); err != nil {

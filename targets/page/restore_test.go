@@ -10,7 +10,6 @@ import (
 
 	"github.com/chromedp/cdproto"
 
-	"reins/protocol"
 	"reins/targets"
 )
 
@@ -29,7 +28,7 @@ func TestARestoreAsksTheServerOnce(t *testing.T) {
 		{"/empty", "/empty", s.URL + "/empty", 0},
 		{"/file", "/file", s.URL + "/file", 0},
 	} {
-		r := protocol.ResourceID("pg_" + c.path[1:])
+		r := own(t, c.path[1:])
 		p, loaded := attachTo(t, h, targets.Spec{Resource: r, Generation: 1, URL: s.URL + c.path})
 		if !loaded {
 			t.Errorf("%s: not loaded", c.path)
@@ -70,11 +69,11 @@ func TestAServerThatTakesItsTimeIsAskedOnce(t *testing.T) {
 	s := newSite(t, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	p, loaded, err := h.attach(ctx, targets.Spec{Resource: "pg_held", Generation: 1, URL: s.URL + "/held"})
+	p, loaded, err := h.attach(ctx, targets.Spec{Resource: own(t, "held"), Generation: 1, URL: s.URL + "/held"})
 	if err != nil || !loaded {
 		t.Fatalf("attach: %v, loaded %v", err, loaded)
 	}
-	defer func() { _ = h.Destroy(within(t), "pg_held") }()
+	defer func() { _ = h.Destroy(within(t), own(t, "held")) }()
 	if snap := p.Snapshot(); !snap.Loading || snap.URL != s.URL+"/held" {
 		t.Errorf("while it waits: %+v", snap)
 	}
@@ -100,7 +99,7 @@ func TestAFailedLoadIsAnIncarnation(t *testing.T) {
 	}
 	dead := "http://" + l.Addr().String() + "/gone"
 	_ = l.Close()
-	p, loaded := attachTo(t, h, targets.Spec{Resource: "pg_dead", Generation: 1, URL: dead})
+	p, loaded := attachTo(t, h, targets.Spec{Resource: own(t, "dead"), Generation: 1, URL: dead})
 	if !loaded {
 		t.Error("not loaded")
 	}
@@ -111,7 +110,7 @@ func TestAFailedLoadIsAnIncarnation(t *testing.T) {
 		t.Errorf("snapshot: %+v", snap)
 	}
 	// A page that leads to a dead address keeps its last confirmed one.
-	q, _ := attachTo(t, h, targets.Spec{Resource: "pg_leads", Generation: 1, URL: s.URL + "/plain"})
+	q, _ := attachTo(t, h, targets.Spec{Resource: own(t, "leads"), Generation: 1, URL: s.URL + "/plain"})
 	eventually(t, "its title is known", func() bool { return q.Snapshot().Title == "plain" })
 	begin(t, q, cdproto.CommandRuntimeEvaluate, map[string]any{"expression": "location.href='" + dead + "'"})
 	eventually(t, "the address is known to be dead", func() bool { return q.nav().failed == "net::ERR_CONNECTION_REFUSED" })
@@ -153,6 +152,7 @@ func (j *jar) MarkClean(clean bool) error {
 }
 
 func TestCookiesOutliveAnUncleanEnd(t *testing.T) {
+	t.Parallel()
 	store := &jar{}
 	h := startHost(t, func(o *Options) { o.Cookies = store })
 	s := newSite(t, nil)

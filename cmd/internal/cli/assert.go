@@ -116,14 +116,17 @@ func (a *app) verdict(v *protocol.Verdict) error {
 	case v.Holds:
 		a.line("yes", clean(v.Message))
 	default:
-		found := ""
+		words := []string{string(v.Reason)}
+		if v.Message != "" {
+			words = append(words, clean(v.Message))
+		}
 		if v.Actual != nil {
-			found = "found " + quoted(*v.Actual, 300)
+			words = append(words, "found "+quoted(*v.Actual, 300))
 		}
 		if v.Count != nil {
-			found += fmt.Sprintf("found %d", *v.Count)
+			words = append(words, fmt.Sprintf("found %d", *v.Count))
 		}
-		a.line("no", string(v.Reason), clean(v.Message), found)
+		a.line("no:", strings.Join(words, "; "))
 	}
 	if !v.Holds {
 		return said(exitFalse)

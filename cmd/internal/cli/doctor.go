@@ -67,8 +67,11 @@ func (a *app) examine(ctx context.Context, browser string) []row {
 
 func (a *app) checkDaemon(ctx context.Context) row {
 	s, err := a.connect(ctx)
-	if err != nil {
-		return row{"daemon", rowNote, err.Error(), "reins serve --state " + a.state}
+	switch {
+	case err != nil && codeOf(err) == exitUnreachable:
+		return row{"daemon", rowNote, "none answers for " + a.state, "reins serve --state " + a.state}
+	case err != nil:
+		return row{"daemon", rowBad, err.Error(), "use the owner and the program that belong to this daemon"}
 	}
 	defer s.Close()
 	st, err := s.Status(ctx)

@@ -98,11 +98,14 @@ func problemLine(p *protocol.Problem) string {
 	if p.Reason != "" {
 		words = string(p.Reason) + ": " + words
 	}
-	if p.HeldBy != "" {
+	if p.HeldBy != "" && !strings.Contains(words, string(p.HeldBy)) {
 		words += " (held by " + clean(string(p.HeldBy)) + ")"
 	}
 	if p.Dialog != nil {
 		words += " (" + clean(p.Dialog.Type) + " " + quoted(p.Dialog.Message, 300) + ")"
+	}
+	for _, c := range p.Candidates {
+		words += "\n  candidate " + control(c)
 	}
 	return words
 }

@@ -114,7 +114,7 @@ func (j *job) start(ctx context.Context) (err error) {
 		return fmt.Errorf("the shop did not start: %w", err)
 	}
 	j.say.note("shop    process %d at %s", j.shop.pid(), j.url)
-	args := []string{"serve", "--state", j.cfg.StateDir, "--log-level", "debug"}
+	args := []string{"serve", "--state", j.cfg.StateDir}
 	if j.cfg.Browser != "" {
 		args = append(args, "--browser", j.cfg.Browser)
 	}
@@ -137,7 +137,11 @@ func (j *job) end(ctx context.Context) error {
 	if j.client != nil {
 		j.client.Close()
 	}
-	return errors.Join(j.daemon.stop(ctx), gone(ctx, browsers), j.shop.stop(ctx))
+	err := errors.Join(j.daemon.stop(ctx), gone(ctx, browsers), j.shop.stop(ctx))
+	if err == nil {
+		j.say.note("the shop, the daemon and the browser have ended")
+	}
+	return err
 }
 
 // failurePicture keeps what the page looked like when the job failed.

@@ -1,0 +1,113 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"reins/protocol"
+)
+
+// Busy is a page that stands still in the middle of a gesture, so that input
+// which was written before a fence has its effect long after.
+type Busy struct {
+	Operation protocol.OperationID // whose gesture it is
+	Probe     protocol.OperationID // a button beside it
+	Method    protocol.Method      // click, drag or type
+	// Trigger and Nth: the event of the gesture after which it stands still.
+	Trigger string
+	Nth     int
+	// For is how long.
+	For time.Duration
+	// Spin: it computes instead of waiting for the ledger.
+	Spin bool
+	// Cross: the gesture happens in a frame of another site.
+	Cross bool
+}
+
+// Frame is the name of the frame in which the gesture of a busy page happens;
+// empty for the page itself.
+func (b Busy) Frame() string {
+	if b.Cross {
+		return "inner"
+	}
+	return ""
+}
+
+// From and To are the names of the ends of a drag.
+func (b Busy) From() string { return string(b.Operation) + " from" }
+
+// To is the name of a drag's end.
+func (b Busy) To() string { return string(b.Operation) + " to" }
+
+const busyPage = `<!doctype html><html lang=en><title>{{.Name}}</title><link rel=icon href="data:,">
+<style>body{margin:0}.at{position:absolute;width:200px;height:80px}</style>{{template "report" .}}
+<button class=at style="left:500px;top:0" id=probe>{{.Busy.Probe}}</button>
+<script>probe.onclick = e => report({{.Busy.Probe}}, '', e.isTrusted)</script>
+{{if .Busy.Cross}}<iframe name=inner src="http://localhost:{{.Port}}/inner/{{.Name}}" style="position:absolute;left:0;top:200px;width:480px;height:240px;border:0"></iframe>
+{{else}}{{template "gesture" .}}{{end}}`
+
+const innerPage = `<!doctype html><html lang=en><title>inner</title><link rel=icon href="data:,">
+<style>body{margin:0}.at{position:absolute;width:200px;height:80px}</style>{{template "report" .}}{{template "gesture" .}}`
+
+// gesture reports each event of the gesture, numbered, and stands still after
+// one of them: a moment later, so that the event itself is answered. A pointer
+// move to where the pointer is already comes from the browser itself.
+const gesture = `{{with .Busy}}
+{{if eq .Method "drag"}}<div class=at role=img aria-label="{{.From}}" style="left:0;top:0;background:#ccc;user-select:none"></div>
+<div class=at role=img aria-label="{{.To}}" style="left:250px;top:120px;background:#eee;user-select:none"></div>
+{{else if eq .Method "type"}}<input class=at aria-label="{{.Operation}}" autocomplete=off>
+{{else}}<button class=at>{{.Operation}}</button>{{end}}
+<script>
+let n = 0, triggers = 0, last = '';
+function still() {
+	const x = new XMLHttpRequest();
+	x.open('POST', '/block/' + page + '?for=' + ({{.Spin}} ? 0 : {{.For.Milliseconds}}), false);
+	x.send();
+	if ({{.Spin}}) { const t = performance.now(); while (performance.now() - t < {{.For.Milliseconds}}); }
+}
+for (const kind of ['mousemove', 'mousedown', 'mouseup', 'click', 'keydown', 'keyup', 'input'])
+	addEventListener(kind, e => {
+		if (!(e.target instanceof Element && e.target.closest('.at') && e.target.id !== 'probe')) return;
+		const at = e.clientX + ' ' + e.clientY;
+		if (kind === 'mousemove' && at === last) return;
+		if (kind.startsWith('mouse')) last = at;
+		report({{.Operation}}, kind + '#' + ++n, e.isTrusted);
+		if (kind === {{.Trigger}} && ++triggers === {{.Nth}}) setTimeout(still, 0);
+	}, true);
+</script>{{end}}`
+
+// BusyPage sets up a busy page and returns its URL.
+func (l *Ledger) BusyPage(name string, b Busy) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pages[name] = &sheet{busy: &b}
+	return "http://" + l.address + "/page/" + name
+}
+
+// block is asked by a page that stands still from now on.
+func (l *Ledger) block(r *http.Request, page string) {
+	most, err := time.ParseDuration(r.URL.Query().Get("for") + "ms")
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	l.hits["block "+page]++
+	l.stir()
+	l.mu.Unlock()
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.Context().Done():
+	}
+}
+
+// Still waits until a busy page stands still.
+func (l *Ledger) Still(ctx context.Context, page string) error {
+	if err := l.await(ctx, func() bool { return l.hits["block "+page] > 0 }); err != nil {
+		return fmt.Errorf("the page %s did not come to stand still: %w", page, err)
+	}
+	return nil
+}
