@@ -80,8 +80,8 @@ func (c *checker) receipts(call *Call, told []Told) {
 		case t.At.Before(first.At) || unrecorded(t.Receipt):
 		case t.Receipt.Reason == protocol.ReasonUnknownOperation:
 			c.add("%s: its final receipt said %s, and later nobody knew of it", call.Operation, first.Receipt.State)
-		case t.Receipt.State == protocol.StateRefused && !t.Asked:
-			// A request of that id that could not be taken says nothing of the first.
+		case t.Receipt.Reason == protocol.ReasonOperationIDReused:
+			// It was asked for with other content: that says nothing of the first.
 		case text(t.Receipt) != text(first.Receipt):
 			c.add("%s: its final receipt changed: first %s, later %s", call.Operation, text(first.Receipt), text(t.Receipt))
 		}

@@ -26,7 +26,10 @@ const sheetPage = `<!doctype html><html lang=en><title>{{.Name}}</title><link re
 {{end}}{{range .Buttons}}<p><button data-op="{{.Operation}}" data-part="{{.Part}}">{{.Label}}</button>
 {{end}}<script>
 for (const b of document.querySelectorAll('button')) b.onclick = e => report(b.dataset.op, b.dataset.part, e.isTrusted);
-for (const i of document.querySelectorAll('input')) i.oninput = e => report(i.dataset.op, e.data, e.isTrusted);
+for (const i of document.querySelectorAll('input')) {
+	let n = 0;
+	i.oninput = e => report(i.dataset.op, ++n + e.data, e.isTrusted);
+}
 </script>`
 
 type button struct{ Operation, Part, Label string }

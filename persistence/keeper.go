@@ -118,6 +118,10 @@ func (k *keeper) mustReopen() bool {
 // reopen takes the frozen database away and opens it anew. What it cannot open
 // it opens again later, each time a little later.
 func (k *keeper) reopen() {
+	t0 := time.Now()
+	var marks []string
+	lap := func(w string) { marks = append(marks, fmt.Sprint(w, " ", time.Since(t0).Milliseconds())) }
+	defer func() { if time.Since(t0) > 1500*time.Millisecond { println("SLOW", fmt.Sprint(marks)) } }()
 	s := k.s
 	k.backoff = min(max(2*k.backoff, s.opts.poll), reopenMost)
 	k.notYet = time.Now().Add(k.backoff)
@@ -130,17 +134,22 @@ func (k *keeper) reopen() {
 	if frozen != nil && !frozen.stopWriter(time.Second, s.stop) {
 		return // a write hangs: it may still end
 	}
+	lap("stopped")
 	if err := s.retire(false); err != nil {
 		s.opts.Logger.Warn("the frozen store did not close in order", "error", err)
 	}
+	lap("retired")
 	h, err := s.openAnew()
+	lap("opened")
 	if err != nil {
 		s.opts.Logger.Warn("the store cannot be opened anew yet", "error", err, "next_try", k.backoff)
 		var disk unavailableError
 		if errors.As(err, &disk) {
 			err = disk.cause
 		}
-		if h, err = openHandle(s.where(err)); err != nil {
+		h, err = openHandle(s.where(err))
+		lap("frozen")
+		if err != nil {
 			s.opts.Logger.Warn("the store cannot be read either", "error", err)
 			return
 		}

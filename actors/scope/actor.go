@@ -309,7 +309,7 @@ func call(op Op, geometry string) targets.Call {
 }
 
 func (a *shell) resolve(c Resolve) {
-	a.try, a.admitted = c.Try, nil
+	a.try, a.admitted, a.permit = c.Try, nil, nil
 	op, gen, self, root := c.Op, c.Gen, a.self, a.root
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
@@ -322,7 +322,7 @@ func (a *shell) resolve(c Resolve) {
 
 func (a *shell) admit(c StoreAdmission) {
 	done := make(chan *protocol.Problem, 1)
-	a.admitted, a.finished, a.permit = done, nil, nil
+	a.admitted, a.finished = done, nil
 	a.work(func() {
 		defer close(done)
 		a.Seams.Pass(protocol.StepAdmitBefore, a.Resource, c.Op.Key.ID)

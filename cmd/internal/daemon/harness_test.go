@@ -8,10 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,10 +24,64 @@ import (
 	"reins/protocol/nats"
 )
 
+// childEnv holds the Config of a daemon that this binary is to run instead of
+// tests, so that a test can kill a whole daemon.
+const childEnv = "REINS_TEST_DAEMON"
+
 func TestMain(m *testing.M) {
+	if raw := os.Getenv(childEnv); raw != "" {
+		runChild(raw)
+	}
 	goleak.VerifyTestMain(m,
 		// The actor library's dead-letter throttle has no end; it is one a system.
 		goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"))
+}
+
+// child is what a daemon in a process of its own is started with.
+type child struct{ StateDir, ProfileDir string }
+
+func runChild(raw string) {
+	var c child
+	if err := json.Unmarshal([]byte(raw), &c); err != nil {
+		panic(err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	err := Run(ctx, Config{StateDir: c.StateDir, ProfileDir: c.ProfileDir, Writes: -1, URLs: -1,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}, nil)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// spawn runs the daemon in a process of its own.
+func (w *world) spawn() {
+	w.t.Helper()
+	w.config.StateDir, w.config.ProfileDir = openTemp(w.t), filepath.Join(openTemp(w.t), "profiles")
+	w.respawn()
+	w.t.Cleanup(func() { w.kill() })
+}
+
+func (w *world) respawn() {
+	w.t.Helper()
+	w.process = exec.Command(os.Args[0])
+	w.process.Env = append(os.Environ(), childEnv+"="+show(child{w.config.StateDir, w.config.ProfileDir}))
+	w.process.Stderr = os.Stderr
+	if err := w.process.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// kill ends the daemon's process with SIGKILL.
+func (w *world) kill() {
+	if w.process == nil {
+		return
+	}
+	_ = w.process.Process.Kill()
+	_ = w.process.Wait() // killed: its error says so
+	w.process = nil
 }
 
 // patience is the deadline of whatever a test waits for; nothing is timed by it.
@@ -36,7 +93,9 @@ type world struct {
 	config Config
 	d      *Daemon
 	web    *site
-	n      atomic.Int64
+	// process is the daemon where it runs in one of its own.
+	process *exec.Cmd
+	n       atomic.Int64
 }
 
 // newWorld starts a daemon on a fresh state directory.
@@ -122,9 +181,15 @@ func (w *world) client(owner string) *client {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c, err := nats.Dial(ctx, nats.ClientOptions{StateDir: w.config.StateDir, Owner: protocol.OwnerID(owner), Name: "test"})
-	if err != nil {
-		w.t.Fatalf("connecting as %s: %v", owner, err)
+	var c *nats.Client
+	for err := error(nil); c == nil; {
+		c, err = nats.Dial(ctx, nats.ClientOptions{StateDir: w.config.StateDir, Owner: protocol.OwnerID(owner), Name: "test"})
+		if err != nil && (w.process == nil || ctx.Err() != nil) {
+			w.t.Fatalf("connecting as %s: %v", owner, err)
+		}
+		if err != nil { // a daemon that has just been spawned
+			<-time.After(20 * time.Millisecond)
+		}
 	}
 	cl := &client{w: w, t: w.t, Client: c}
 	w.t.Cleanup(cl.close)

@@ -88,10 +88,11 @@ func TestRendererCrash(t *testing.T) {
 // manyPages is how many Pages the survival tests open.
 const manyPages = 50
 
-// TestManyPagesSurvive kills the browser, and then the daemon's view of it, with
-// fifty Pages open: distinct URLs, three twins, five slow ones, two closed before.
+// TestManyPagesSurvive kills the browser, and then the daemon, with fifty Pages
+// open: distinct URLs, three twins, five slow ones, two closed before.
 func TestManyPagesSurvive(t *testing.T) {
-	w := newWorld(t)
+	w := &world{t: t, web: newSite(t)}
+	w.spawn()
 	c := w.client("cli")
 	began := time.Now()
 	var ids []protocol.ResourceID
@@ -127,17 +128,27 @@ func TestManyPagesSurvive(t *testing.T) {
 	w.comeBack(c, "browser killed", ids, closed, paths, before, 2, release)
 	is(t, c.with(old, protocol.MethodClick, button("Alpha")), protocol.StateRefused, protocol.ReasonStaleGeneration)
 
-	c.close()
-	w.stop()
-	if left := w.browsers(); len(left) > 0 {
-		t.Fatalf("browser processes are left after the stop: %v", left)
-	}
+	old = c.observe(ids[6])
 	before = w.web.counts()
-	w.start()
+	w.kill()
+	c.close()
+	w.respawn()
+	began = time.Now()
 	c = w.client("cli")
-	w.comeBack(c, "daemon restarted", ids, closed, paths, before, 3, nil)
+	t.Logf("daemon killed: a new one answers after %v", time.Since(began).Round(time.Millisecond))
+	w.comeBack(c, "daemon killed", ids, closed, paths, before, 3, nil)
+	is(t, c.with(old, protocol.MethodClick, button("Alpha")), protocol.StateRefused, protocol.ReasonStaleGeneration)
 	is(t, c.do(ids[7], protocol.MethodClick, button("Alpha")), protocol.StateRefused, protocol.ReasonObserveRequired)
 	is(t, c.with(c.observe(ids[7]), protocol.MethodClick, button("Alpha")), protocol.StateApplied, "")
+
+	w.kill()
+	end := time.Now().Add(patience)
+	for len(w.browsers()) > 0 {
+		if time.Now().After(end) {
+			t.Fatalf("browser processes outlive a killed daemon: %v", w.browsers())
+		}
+		<-time.After(50 * time.Millisecond)
+	}
 }
 
 func (s *site) counts() map[string]int {

@@ -82,7 +82,6 @@ type Server struct {
 	ns *server.Server
 	// password is the daemon's own, made anew at each start and kept in memory only.
 	password string
-	port     int
 
 	mu    sync.Mutex
 	conns []*gonats.Conn // made by Connect
