@@ -47,6 +47,7 @@ type Ledger struct {
 	pages   map[string]*sheet
 	hits    map[string]int
 	holds   map[hold]*Held
+	slow    map[string]time.Duration
 	open    int           // connections
 	changed chan struct{} // closed and replaced when anything above changes
 }
@@ -80,7 +81,8 @@ func NewLedger() (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the ledger cannot listen: %w", err)
 	}
-	l := &Ledger{address: ln.Addr().String(), pages: map[string]*sheet{}, hits: map[string]int{}, holds: map[hold]*Held{}, changed: make(chan struct{})}
+	l := &Ledger{address: ln.Addr().String(), pages: map[string]*sheet{}, hits: map[string]int{}, holds: map[hold]*Held{},
+		slow: map[string]time.Duration{}, changed: make(chan struct{})}
 	l.server = &http.Server{Handler: l, ReadHeaderTimeout: 10 * time.Second, ConnState: l.count}
 	l.serving.Go(func() { _ = l.server.Serve(ln) })
 	return l, nil
@@ -191,6 +193,13 @@ func (l *Ledger) Hold(operation, part string, most time.Duration) *Held {
 	return h
 }
 
+// Slow makes each report of an operation take that long.
+func (l *Ledger) Slow(operation string, each time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slow[operation] = each
+}
+
 // ServeHTTP implements http.Handler.
 func (l *Ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
@@ -226,8 +235,12 @@ func (l *Ledger) enter(ctx context.Context, e Entry) {
 	key := hold{e.Operation, e.Part}
 	h := l.holds[key]
 	delete(l.holds, key)
+	slow := l.slow[e.Operation]
 	l.stir()
 	l.mu.Unlock()
+	if h == nil && slow > 0 {
+		h = &Held{reached: make(chan struct{}), most: slow}
+	}
 	if h == nil {
 		return
 	}

@@ -11,10 +11,9 @@ import (
 	"reins/protocol"
 )
 
-// held is how long a page is held up while it is fenced: longer than the fence
-// waits for an operation that does not end, so that its outcome is decided
-// without its answer.
-const held = 2500 * time.Millisecond
+// held is how long a page is held up while it is fenced: longer than an answer is
+// waited for then, so that the outcome is decided without it.
+const held = 1200 * time.Millisecond
 
 // Run breaks the system as planned and checks what it says of that:
 //
@@ -67,7 +66,7 @@ func (p Plan) run(ctx context.Context, w *world, url string, r *Result) error {
 	if r.Orphans, err = w.ended(ctx); err != nil {
 		return err
 	}
-	if err := p.return_(ctx, w); err != nil {
+	if err := p.resume(ctx, w, r); err != nil {
 		return err
 	}
 	if p.Politely {
@@ -175,8 +174,8 @@ func (p Plan) fence(ctx context.Context, w *world, stop *Held) (func(), error) {
 	return broken, err
 }
 
-// return_ starts the daemon again and asks it about everything.
-func (p Plan) return_(ctx context.Context, w *world) error {
+// resume starts the daemon again and asks it about everything.
+func (p Plan) resume(ctx context.Context, w *world, r *Result) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := w.start(ctx, Faults{Bugs: p.Bugs}); err != nil {
@@ -185,6 +184,7 @@ func (p Plan) return_(ctx context.Context, w *world) error {
 	if err := w.askAll(ctx); err != nil { // also while the page is still coming back
 		return err
 	}
+	r.Said = w.said(w.id("t"))
 	if err := w.back(ctx); err != nil {
 		return err
 	}

@@ -25,6 +25,8 @@ type System interface {
 	Start(ctx context.Context, f Faults) error
 	// Arm lets the passes of the crash's step count from now on.
 	Arm() error
+	// Hanging returns when the first of the hangs holds something up.
+	Hanging(ctx context.Context) error
 	// Died is closed when the process that was started last has ended.
 	Died() <-chan struct{}
 	// Stop ends the daemon politely and waits for it.

@@ -267,11 +267,18 @@ func (w *world) finish(r *Result, under protocol.OperationID, floor int) {
 			seen[k] = true
 		}
 	}
-	w.h.mu.Lock()
-	r.Said = said(w.h.toldOf(under))
-	w.h.mu.Unlock()
+	if r.Said == "" {
+		r.Said = w.said(under)
+	}
 	r.Counts = w.h.Counts()
 	r.Log = w.sys.Log()
+}
+
+// said is what was said of an operation so far.
+func (w *world) said(id protocol.OperationID) string {
+	w.h.mu.Lock()
+	defer w.h.mu.Unlock()
+	return said(w.h.toldOf(id))
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -91,6 +91,7 @@ func childDiskFull(dir string) error {
 		os.Exit(exitNoMount)
 	}
 	filler := filepath.Join(dir, "filler")
+	cf, _ := os.Create("/tmp/cpu2.prof"); pprof.StartCPUProfile(cf); defer pprof.StopCPUProfile()
 	go func() { for { time.Sleep(100*time.Millisecond); stuckMu.Lock(); st:=stuckAt; stuckMu.Unlock(); if !st.IsZero() && time.Since(st)>2*time.Second { pprof.Lookup("goroutine").WriteTo(os.Stderr,2); os.Exit(1)} } }()
 	return diskFull(disk{dir: filepath.Join(dir, "store"), opts: Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}, fill: func(leave int64) error {
 		if err := os.Remove(filler); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -103,7 +103,7 @@ func (h *handle) admit(group []*job) []*job {
 	if cause := h.fs.cause(); cause != nil {
 		refuse = unavailable(cause)
 	}
-	h.space.look(lookAtMost)
+	h.space.look(0) // a disk can fill up within milliseconds, and asking costs microseconds
 	message, low := h.space.isLow()
 	rest := make([]*job, 0, len(group))
 	for _, j := range group {
@@ -118,9 +118,6 @@ func (h *handle) admit(group []*job) []*job {
 	}
 	return rest
 }
-
-// lookAtMost is how old the knowledge of the free space may be at a write.
-const lookAtMost = 50 * time.Millisecond
 
 // errStopped is the answer of a writer that ends to what it did not take.
 var errStopped = errors.New("the writer has ended")

@@ -19,11 +19,11 @@ func TestNothingIsSentLater(t *testing.T) {
 	w := newWorld(t)
 	c := w.client("alice")
 	applied(t, c, "before")
-	began := make(chan struct{})
+	began, release := make(chan struct{}), make(chan struct{})
 	w.handler.set(func() {
-		w.handler.do = func(ctx context.Context, _ protocol.Caller, _ []byte) protocol.Receipt {
+		w.handler.do = func(context.Context, protocol.Caller, []byte) protocol.Receipt {
 			close(began)
-			<-ctx.Done()
+			<-release
 			return protocol.Receipt{}
 		}
 	})
@@ -44,6 +44,7 @@ func TestNothingIsSentLater(t *testing.T) {
 	if !strings.Contains(err.Error(), "reins serve") {
 		t.Errorf("%v does not say what to do", err)
 	}
+	close(release)
 	w.stop()
 
 	w.handler.set(func() { w.handler.do = nil })
@@ -70,7 +71,7 @@ func TestStaleConnection(t *testing.T) {
 	}
 	is(t, rc, protocol.StateRefused, protocol.ReasonStaleConnection)
 	applied(t, c, "op-3")
-	if got, want := strings.Join(w.handler.seen, ","), "hello alice test of alice,do alice op-1,do alice op-2,hello alice test of alice,do alice op-3"; got != want {
+	if got, want := w.handler.all(), "hello alice test of alice,do alice op-1,do alice op-2,hello alice test of alice,do alice op-3"; got != want {
 		t.Errorf("the handler saw\n%s\nwant\n%s", got, want)
 	}
 }
@@ -166,14 +167,15 @@ func TestCallersTime(t *testing.T) {
 func TestCloseEndsCalls(t *testing.T) {
 	w := newWorld(t)
 	c := w.client("alice")
-	began := make(chan struct{})
+	began, release := make(chan struct{}), make(chan struct{})
 	w.handler.set(func() {
-		w.handler.do = func(ctx context.Context, _ protocol.Caller, _ []byte) protocol.Receipt {
+		w.handler.do = func(context.Context, protocol.Caller, []byte) protocol.Receipt {
 			close(began)
-			<-ctx.Done()
+			<-release
 			return protocol.Receipt{}
 		}
 	})
+	defer close(release)
 	go func() { <-began; c.Close() }()
 	_, err := c.Do(limited(t), reload("op-1"))
 	problem(t, "a call of a client that was closed", err, protocol.ReasonAnswerLost)

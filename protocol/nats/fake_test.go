@@ -66,6 +66,13 @@ func (f *fake) asked(word string) []string {
 	return list
 }
 
+// all is everything that was asked, in order.
+func (f *fake) all() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Join(f.seen, ",")
+}
+
 // restart forgets every connection, as a new process would.
 func (f *fake) restart() {
 	f.mu.Lock()

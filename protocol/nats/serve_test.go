@@ -66,7 +66,7 @@ func TestEveryCall(t *testing.T) {
 	}
 	c.Close()
 	want := "hello alice test of alice,cancel alice op-1,receipt alice op-1,claim alice pg_1,release alice pg_1,restart alice pg_1,demand alice pg_1 64,history alice 7,read alice,bye alice"
-	if got := strings.Join(w.handler.seen, ","); got != want {
+	if got := w.handler.all(); got != want {
 		t.Errorf("the handler saw\n%s\nwant\n%s", got, want)
 	}
 	_, err := c.Status(ctx)

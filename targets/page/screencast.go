@@ -3,10 +3,12 @@ package page
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image/jpeg"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	cdprotocol "github.com/chromedp/cdproto/cdp"
 	cdpage "github.com/chromedp/cdproto/page"
 
@@ -18,6 +20,7 @@ const (
 	castQuality  = 60
 	castEvery    = 66 * time.Millisecond // least time between two frames: the answer to one asks for the next
 	castInFlight = 1
+	castTries    = 50 // to begin a capture, castEvery apart
 )
 
 // screencast hands the newest frame to whoever sends it on.
@@ -40,11 +43,7 @@ func (p *incarnation) Frames(ctx context.Context, width int, sink func(protocol.
 	c := &screencast{frames: make(chan cdpage.EventScreencastFrame, 1)}
 	p.setCast(c)
 	defer p.setCast(nil)
-	_, err := cdprotocol.Call(ctx, p.sess, cdpage.StartScreencast, cdpage.StartScreencastParams{
-		Format: cdpage.StartScreencastFormatJpeg, Quality: ptr(int64(castQuality)),
-		MaxWidth: int64(width), MaxFramesInFlight: castInFlight,
-	})
-	if err != nil {
+	if err := p.startCast(ctx, width); err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -52,6 +51,30 @@ func (p *incarnation) Frames(ctx context.Context, width int, sink func(protocol.
 	}
 	defer p.stopCast(ctx)
 	return p.sendFrames(ctx, c, sink)
+}
+
+// startCast begins the capture. A page that is just between two documents
+// refuses that for a moment.
+func (p *incarnation) startCast(ctx context.Context, width int) error {
+	pause := time.NewTicker(castEvery)
+	defer pause.Stop()
+	for try := 1; ; try++ {
+		_, err := cdprotocol.Call(ctx, p.sess, cdpage.StartScreencast, cdpage.StartScreencastParams{
+			Format: cdpage.StartScreencastFormatJpeg, Quality: ptr(int64(castQuality)),
+			MaxWidth: int64(width), MaxFramesInFlight: castInFlight,
+		})
+		var answer *cdproto.Error
+		if err == nil || !errors.As(err, &answer) || try == castTries {
+			return err
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.endedCh:
+			return cdp.ErrDetached
+		}
+	}
 }
 
 func (p *incarnation) setCast(c *screencast) {

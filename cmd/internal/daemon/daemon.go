@@ -135,7 +135,7 @@ func Start(ctx context.Context, c Config) (started *Daemon, err error) {
 	if err := d.tree.Begin(ctx); err != nil {
 		return nil, err
 	}
-	d.service, err = nats.Serve(bus, d.broker, nats.ServeOptions{Logger: c.Logger, Publisher: publisher})
+	d.service, err = nats.Serve(bus, d.planted(d.broker), nats.ServeOptions{Logger: c.Logger, Publisher: publisher})
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +143,7 @@ func Start(ctx context.Context, c Config) (started *Daemon, err error) {
 		return nil, err
 	}
 	d.running.Go(d.sweep)
+	d.retryUncertain()
 	return d, nil
 }
 
