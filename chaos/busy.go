@@ -45,15 +45,17 @@ const busyPage = `<!doctype html><html lang=en><title>{{.Name}}</title><link rel
 <style>body{margin:0}.at{position:absolute;width:200px;height:80px}</style>{{template "report" .}}
 <button class=at style="left:500px;top:0" id=probe>{{.Busy.Probe}}</button>
 <script>probe.onclick = e => report({{.Busy.Probe}}, '', e.isTrusted)</script>
+{{if .Hide}}<button class=at style="left:750px;top:0" id=hide>{{.Hide}}</button>
+<script>hide.onclick = e => { report({{.Hide}}, '', e.isTrusted); window.open('/front/' + page, '_blank') }</script>{{end}}
 {{if .Busy.Cross}}<iframe name=inner src="http://localhost:{{.Port}}/inner/{{.Name}}" style="position:absolute;left:0;top:200px;width:480px;height:240px;border:0"></iframe>
 {{else}}{{template "gesture" .}}{{end}}`
 
 const innerPage = `<!doctype html><html lang=en><title>inner</title><link rel=icon href="data:,">
 <style>body{margin:0}.at{position:absolute;width:200px;height:80px}</style>{{template "report" .}}{{template "gesture" .}}`
 
-// gesture reports each event of the gesture, numbered, and stands still after
-// one of them: a moment later, so that the event itself is answered. A pointer
-// move to where the pointer is already comes from the browser itself.
+// gesture reports each event beside the other buttons, numbered, and stands still
+// after one of them: a moment later, so that the event itself is answered. A
+// pointer move to where the pointer is already comes from the browser itself.
 const gesture = `{{with .Busy}}
 {{if eq .Method "drag"}}<div class=at role=img aria-label="{{.From}}" style="left:0;top:0;background:#ccc;user-select:none"></div>
 <div class=at role=img aria-label="{{.To}}" style="left:250px;top:120px;background:#eee;user-select:none"></div>
@@ -69,7 +71,7 @@ function still() {
 }
 for (const kind of ['mousemove', 'mousedown', 'mouseup', 'click', 'keydown', 'keyup', 'input'])
 	addEventListener(kind, e => {
-		if (!(e.target instanceof Element && e.target.closest('.at') && e.target.id !== 'probe')) return;
+		if (e.target.id === 'probe' || e.target.id === 'hide') return;
 		const at = e.clientX + ' ' + e.clientY;
 		if (kind === 'mousemove' && at === last) return;
 		if (kind.startsWith('mouse')) last = at;
@@ -78,11 +80,12 @@ for (const kind of ['mousemove', 'mousedown', 'mouseup', 'click', 'keydown', 'ke
 	}, true);
 </script>{{end}}`
 
-// BusyPage sets up a busy page and returns its URL.
-func (l *Ledger) BusyPage(name string, b Busy) string {
+// BusyPage sets up a busy page and returns its URL. hide: it has a button that
+// opens another tab in front of it.
+func (l *Ledger) BusyPage(name string, b Busy, hide bool) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pages[name] = &sheet{busy: &b}
+	l.pages[name] = &sheet{busy: &b, hide: hide}
 	return "http://" + l.address + "/page/" + name
 }
 
@@ -92,10 +95,7 @@ func (l *Ledger) block(r *http.Request, page string) {
 	if err != nil {
 		return
 	}
-	l.mu.Lock()
-	l.hits["block "+page]++
-	l.stir()
-	l.mu.Unlock()
+	l.hit("block " + page)
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -56,6 +57,7 @@ type Ledger struct {
 type sheet struct {
 	calls []Call
 	busy  *Busy
+	hide  bool
 	loads int
 }
 
@@ -222,9 +224,21 @@ func (l *Ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.page(w, kind, rest)
 	case "block":
 		l.block(r, rest)
+	case "front":
+		l.hit("front " + rest)
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, `<!doctype html><title>front</title><link rel=icon href="data:,">in front`)
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// hit counts a request that is no entry.
+func (l *Ledger) hit(what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hits[what]++
+	l.stir()
 }
 
 // enter writes an entry down, and only then lets the page go on.

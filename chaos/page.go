@@ -55,10 +55,14 @@ func Label(operation protocol.OperationID, part string) string {
 func render(w http.ResponseWriter, kind, name, port string, load int, s *sheet) error {
 	data := struct {
 		Name, Port      string
+		Hide            string
 		Load            int
 		Fields, Buttons []button
 		Busy            *Busy
 	}{Name: name, Port: port, Load: load, Busy: s.busy}
+	if s.hide {
+		data.Hide = name + "-hide"
+	}
 	for _, c := range s.calls {
 		switch c.Method {
 		case protocol.MethodType:

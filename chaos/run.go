@@ -66,6 +66,10 @@ func (p Plan) run(ctx context.Context, w *world, url string, r *Result) error {
 	if r.Orphans, err = w.ended(ctx); err != nil {
 		return err
 	}
+	r.Happened = w.happened(w.id("t"))
+	if least, most := p.Happened(); r.Happened < least || r.Happened > most {
+		r.Violations = append(r.Violations, fmt.Sprintf("%s: killed at %s the ledger has %d parts of it, and should have %d to %d", w.id("t"), p.Step, r.Happened, least, most))
+	}
 	if err := p.resume(ctx, w, r); err != nil {
 		return err
 	}

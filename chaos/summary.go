@@ -15,6 +15,7 @@ type Row struct {
 	Step       string
 	Runs       int
 	Said       map[string]int // of the operations under test
+	Happened   int            // of these, at least in part
 	Duplicates int
 	Violations int
 	Orphans    int
@@ -36,6 +37,9 @@ func (s *Summary) Add(step string, r Result) {
 	row.Runs++
 	row.Said[r.Said]++
 	row.Duplicates += r.Duplicates
+	if r.Happened > 0 {
+		row.Happened++
+	}
 	row.Violations += len(r.Violations)
 	row.Orphans += r.Orphans
 	row.Took += r.Took
@@ -54,12 +58,13 @@ func (s *Summary) Print(w io.Writer) error {
 	for _, word := range words {
 		fmt.Fprintf(t, "%s\t", word)
 	}
-	fmt.Fprintln(t, "duplicates\tviolations\torphans\tbroken\tseconds\t")
+	fmt.Fprintln(t, "happened\tduplicates\tviolations\torphans\tbroken\tseconds\t")
 	all := &Row{Step: "all", Said: map[string]int{}}
 	for _, row := range s.rows {
 		row.print(t)
 		all.Runs += row.Runs
 		all.Duplicates += row.Duplicates
+		all.Happened += row.Happened
 		all.Violations += row.Violations
 		all.Orphans += row.Orphans
 		all.Broken += row.Broken
@@ -77,5 +82,5 @@ func (r *Row) print(w io.Writer) {
 	for _, word := range words {
 		fmt.Fprintf(w, "%d\t", r.Said[word])
 	}
-	fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%.0f\t\n", r.Duplicates, r.Violations, r.Orphans, r.Broken, r.Took.Seconds())
+	fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%.0f\t\n", r.Happened, r.Duplicates, r.Violations, r.Orphans, r.Broken, r.Took.Seconds())
 }

@@ -24,7 +24,8 @@ const (
 // Result is what came of a run.
 type Result struct {
 	Name       string
-	Said       string // what was said of the operation under test in the end
+	Said       string // what was said of the operation under test, before it was sent again
+	Happened   int    // how many parts of it the ledger had then
 	Violations []string
 	Err        error // the run itself did not go as planned
 	Orphans    int
@@ -41,7 +42,7 @@ func (r Result) OK() bool { return r.Err == nil && len(r.Violations) == 0 }
 
 // world is what a run works with: a page of the ledger, opened in the system.
 type world struct {
-	sys    System
+	sys    System // nil where somebody else has it
 	ledger *Ledger
 	h      *History
 	name   string
@@ -271,7 +272,9 @@ func (w *world) finish(r *Result, under protocol.OperationID, floor int) {
 		r.Said = w.said(under)
 	}
 	r.Counts = w.h.Counts()
-	r.Log = w.sys.Log()
+	if w.sys != nil {
+		r.Log = w.sys.Log()
+	}
 }
 
 // said is what was said of an operation so far.
@@ -279,6 +282,17 @@ func (w *world) said(id protocol.OperationID) string {
 	w.h.mu.Lock()
 	defer w.h.mu.Unlock()
 	return said(w.h.toldOf(id))
+}
+
+// happened is how many parts of an operation the ledger has.
+func (w *world) happened(id protocol.OperationID) int {
+	n := 0
+	for _, e := range w.ledger.Entries() {
+		if e.Operation == string(id) {
+			n++
+		}
+	}
+	return n
 }
 
 func pause(ctx context.Context, d time.Duration) error {

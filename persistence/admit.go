@@ -126,7 +126,7 @@ func (s *Store) Finish(e Ending) error {
 		e.At = s.opts.now()
 	}
 	id := operationID{e.Owner, e.Receipt.OperationID}
-	u := s.ending(id)
+	u, first := s.ending(id)
 	rec := operation{Resource: e.Receipt.Resource, Generation: e.Receipt.Generation, Method: e.Receipt.Method, Hash: e.ContentHash[:]}
 	if u != nil {
 		rec = u.rec
@@ -137,12 +137,10 @@ func (s *Store) Finish(e Ending) error {
 		rec.Receipt = notStored(e.Receipt)
 	}
 	r := s.do(&job{synced: true, build: func(t *tx) error {
-		known, err := t.operation(id)
-		if err != nil {
-			return err
-		}
-		if known != nil && known.Receipt != nil && !s.mayReplace(*known.Receipt) {
-			return fmt.Errorf("%q of %q: %w", id.ID, id.Owner, ErrRecorded)
+		if !first { // else it is known to have none
+			if err := s.checkOpen(t, id); err != nil {
+				return err
+			}
 		}
 		return t.finish(id, rec, "receipt")
 	}})
@@ -158,21 +156,33 @@ func (s *Store) Finish(e Ending) error {
 	return unfit
 }
 
+// checkOpen refuses an operation that has an outcome (I3).
+func (s *Store) checkOpen(t *tx, id operationID) error {
+	known, err := t.operation(id)
+	if err != nil {
+		return err
+	}
+	if known != nil && known.Receipt != nil && !s.mayReplace(*known.Receipt) {
+		return fmt.Errorf("%q of %q: %w", id.ID, id.Owner, ErrRecorded)
+	}
+	return nil
+}
+
 // mayReplace is false but for faults that are planted above the store, which
 // would not show if the store held them up (I3).
 func (s *Store) mayReplace(known protocol.Receipt) bool {
 	return s.opts.planted(protocol.BugLateOverwrites) || known.State == protocol.StateUncertain && s.opts.planted(protocol.BugRetryUncertain)
 }
 
-// ending finds the operation under way whose end is being stored.
-func (s *Store) ending(id operationID) *underway {
+// ending finds the operation under way whose end is being stored. first: this
+// is the only end of it so far.
+func (s *Store) ending(id operationID) (u *underway, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := s.under[id]
-	if u != nil {
-		u.ended = true
+	if u = s.under[id]; u != nil {
+		first, u.ended = !u.ended, true
 	}
-	return u
+	return u, first
 }
 
 // release frees the slot of an operation that has its outcome.

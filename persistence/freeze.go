@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -18,10 +19,13 @@ import (
 // of a failing flush a loop without a pause. What is written after goes into
 // memory, so that it can still read what it has and can be closed.
 //
-// Who writes asks [freezer.cause] behind each write: a write counts only if it is nil.
+// Who writes asks [freezer.cause] behind each write: a write counts only if it is
+// nil. The next database is opened only when [freezer.still] says that no
+// operation that began before the freeze is still at the disk.
 type freezer struct {
 	vfs.FS
-	after    vfs.FS // what is created after the freeze, in memory
+	writing  sync.RWMutex // held for reading by each operation that changes the disk
+	after    vfs.FS       // what is created after the freeze, in memory
 	frozen   atomic.Pointer[error]
 	onFreeze func() // does not block
 	restrict func(name string)
@@ -31,11 +35,35 @@ func newFreezer(below vfs.FS, restrict func(name string), onFreeze func()) *free
 	return &freezer{FS: below, after: vfs.NewMem(), onFreeze: onFreeze, restrict: restrict}
 }
 
-// freeze ends all writing. The first cause stays.
-func (z *freezer) freeze(cause error) {
-	if z.frozen.CompareAndSwap(nil, &cause) {
+// freeze ends all writing, and reports whether it was this that did. The first
+// cause stays.
+func (z *freezer) freeze(cause error) bool {
+	first := z.frozen.CompareAndSwap(nil, &cause)
+	if first {
 		z.onFreeze()
 	}
+	return first
+}
+
+// still reports that nothing reaches the disk any more. It is asked after the freeze.
+func (z *freezer) still() bool {
+	if !z.writing.TryLock() {
+		return false
+	}
+	z.writing.Unlock()
+	return true
+}
+
+// onDisk does an operation that changes the disk, unless it is frozen. frozen:
+// it was, or it is by this operation, whose error is err.
+func (z *freezer) onDisk(op func() error) (frozen bool, err error) {
+	z.writing.RLock()
+	defer z.writing.RUnlock()
+	if z.cause() != nil {
+		return true, nil
+	}
+	err = op()
+	return z.note(err), err
 }
 
 // cause is why it is frozen, nil while it is not.
@@ -72,36 +100,30 @@ func (z *freezer) inMemory(name string) (vfs.File, error) {
 
 // Create implements vfs.FS.
 func (z *freezer) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if z.cause() == nil {
-		f, err := z.FS.Create(name, c)
-		if !z.note(err) {
-			return z.made(name, f, err)
-		}
-		if !mustGoOn(name) {
-			return nil, err
-		}
-	}
-	return z.inMemory(name)
+	return z.make(name, func() (vfs.File, error) { return z.FS.Create(name, c) })
 }
 
 // ReuseForWrite implements vfs.FS.
 func (z *freezer) ReuseForWrite(from, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if z.cause() == nil {
-		f, err := z.FS.ReuseForWrite(from, name, c)
-		if !z.note(err) {
-			return z.made(name, f, err)
-		}
-	}
-	return z.inMemory(name)
+	return z.make(name, func() (vfs.File, error) { return z.FS.ReuseForWrite(from, name, c) })
 }
 
 // OpenReadWrite implements vfs.FS.
 func (z *freezer) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	if z.cause() == nil {
-		f, err := z.FS.OpenReadWrite(name, c, opts...)
-		if !z.note(err) {
-			return z.made(name, f, err)
-		}
+	return z.make(name, func() (vfs.File, error) { return z.FS.OpenReadWrite(name, c, opts...) })
+}
+
+// make opens a file for writing: on the disk, or in memory after the freeze.
+func (z *freezer) make(name string, open func() (vfs.File, error)) (f vfs.File, err error) {
+	frozen, err := z.onDisk(func() error {
+		f, err = open()
+		return err
+	})
+	switch {
+	case !frozen:
+		return z.made(name, f, err)
+	case err != nil && !mustGoOn(name):
+		return nil, err
 	}
 	return z.inMemory(name)
 }
@@ -181,13 +203,12 @@ func (z *freezer) MkdirAll(dir string, perm os.FileMode) error {
 
 // change does a change of names: on the disk, or what it can of it in memory.
 func (z *freezer) change(do func(vfs.FS) error) error {
-	if z.cause() == nil {
-		if err := do(z.FS); !z.note(err) {
-			return err
-		}
+	frozen, err := z.onDisk(func() error { return do(z.FS) })
+	if frozen {
+		_ = do(z.after) // a name that is only on the disk keeps what it had at the freeze
+		return nil
 	}
-	_ = do(z.after) // a name that is only on the disk keeps what it had at the freeze
-	return nil
+	return err
 }
 
 // Lock implements vfs.FS. The store holds the lock over all openings.
@@ -206,14 +227,14 @@ type frozenFile struct {
 // do performs one operation that writes. After the freeze it is said to have
 // succeeded where the database could not go on without it.
 func (f *frozenFile) do(op func() error) error {
-	err := f.z.cause()
-	if err == nil {
-		if err = op(); !f.z.note(err) {
-			return err
-		}
-	}
-	if f.goOn {
+	frozen, err := f.z.onDisk(op)
+	switch {
+	case !frozen:
+		return err
+	case f.goOn:
 		return nil
+	case err == nil:
+		return f.z.cause()
 	}
 	return err
 }
@@ -256,9 +277,11 @@ func (f *frozenFile) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// Preallocate implements vfs.File. It only makes things faster: nobody asks
-// whether it worked.
+// Preallocate implements vfs.File. It only makes things faster: an error of it
+// says nothing of what is on the disk.
 func (f *frozenFile) Preallocate(offset, length int64) error {
+	f.z.writing.RLock()
+	defer f.z.writing.RUnlock()
 	if f.z.cause() != nil {
 		return nil
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -27,7 +26,6 @@ type handle struct {
 	quit     chan struct{}
 	stopping sync.Once     // closes quit
 	done     chan struct{} // closed when the writer has ended
-	damaged  atomic.Pointer[error]
 
 	// Guarded by Store.mu.
 	readers int
@@ -42,7 +40,7 @@ type where struct {
 	dir    string // of the database
 	space  *space
 	freeze func() // told of the freeze; does not block
-	frozen error  // not nil: it is frozen from the start, to be read only
+	frozen error  // not nil: it is frozen from the start, so that it can only be read
 }
 
 // openHandle opens the database. The writer does not run yet.
@@ -62,23 +60,36 @@ func openHandle(w where) (*handle, error) {
 		MaxOpenFiles:       256,
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { log.Errorf("background work failed: %v", err) },
-			DataCorruption:  func(info pebble.DataCorruptionInfo) { h.damage(fmt.Errorf("%s: %w", info.Path, info.Details)) },
+			DataCorruption: func(info pebble.DataCorruptionInfo) {
+				h.fs.freeze(damageError{fmt.Errorf("%s: %w", info.Path, info.Details)})
+			},
 		},
 	})
 	h.db = db
 	if cause := h.fs.cause(); cause != nil && w.frozen == nil {
-		if err == nil {
-			err = closeWithin(h)
+		if !errors.Is(cause, ErrCorrupt) {
+			cause = unavailable(cause)
 		}
-		return nil, unavailable(errors.Join(cause, err))
+		return nil, errors.Join(fmt.Errorf("%s: %w", w.dir, cause), h.abandon(err))
 	}
 	if err != nil {
 		return nil, classify(w.dir, err)
 	}
 	if err := h.loadCounters(); err != nil {
+		if pebble.IsCorruptionError(err) {
+			err = classify(w.dir, err)
+		}
 		return nil, errors.Join(err, closeWithin(h))
 	}
 	return h, nil
+}
+
+// abandon closes what did open, where opening ended with err.
+func (h *handle) abandon(err error) error {
+	if err != nil {
+		return err
+	}
+	return closeWithin(h)
 }
 
 // memTableBytes is small on small disks, since the log is laid out ahead by as much.
@@ -100,12 +111,13 @@ func restrictTo(fs vfs.FS) func(string) {
 	return func(name string) { _ = os.Chmod(name, 0o600) }
 }
 
-// damage notes that a file is not what was written. The handle freezes, and is
-// not opened anew: that would only read the same file again.
-func (h *handle) damage(err error) {
-	h.damaged.CompareAndSwap(nil, &err)
-	h.fs.freeze(err)
-}
+// damageError is the cause of a freeze by a file that is not what was written.
+// Such a handle is not opened anew: that would only read the same file again.
+type damageError struct{ what error }
+
+func (e damageError) Error() string { return fmt.Sprintf("%v (%v)", ErrCorrupt, e.what) }
+
+func (e damageError) Unwrap() error { return ErrCorrupt }
 
 // classify says of an error of opening which one of ours it is.
 func classify(dir string, err error) error {
@@ -123,8 +135,6 @@ func classify(dir string, err error) error {
 // file system is frozen, so that it can do no harm. What is in the log goes into
 // tables first, whose damage shows later; at the end of a log it does not.
 func closeWithin(h *handle) error {
-	stuckMu.Lock(); stuckAt=time.Now(); stuckMu.Unlock()
-	defer func(){stuckMu.Lock(); stuckAt=time.Time{}; stuckMu.Unlock()}()
 	closed := make(chan error, 1)
 	go func() {
 		defer func() {
@@ -260,6 +270,3 @@ func get(db pebble.Reader, key []byte) (v []byte, found bool, err error) {
 	v = append([]byte{}, b...)
 	return v, true, c.Close()
 }
-
-var stuckMu sync.Mutex
-var stuckAt time.Time

@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"time"
 
@@ -79,13 +78,8 @@ func (k *keeper) report() {
 func (s *Store) frozen() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.damaged != nil:
-		return s.damaged
-	case s.closed:
+	if s.handle == nil {
 		return ErrClosed
-	case s.handle == nil:
-		return errReopening
 	}
 	return s.handle.fs.cause()
 }
@@ -95,19 +89,12 @@ var errReopening = errors.New("it is being opened anew")
 // mustReopen says whether it is time to open the database anew.
 func (k *keeper) mustReopen() bool {
 	s := k.s
-	if s.frozen() == nil {
+	cause := s.frozen()
+	if cause == nil {
 		k.backoff = 0
 		return false
 	}
-	s.mu.Lock()
-	if h := s.handle; h != nil && s.damaged == nil {
-		if p := h.damaged.Load(); p != nil {
-			s.damaged = fmt.Errorf("%w (%v)", ErrCorrupt, *p)
-		}
-	}
-	damaged := s.damaged != nil
-	s.mu.Unlock()
-	if damaged || time.Now().Before(k.notYet) {
+	if errors.Is(cause, ErrCorrupt) || errors.Is(cause, ErrClosed) || time.Now().Before(k.notYet) {
 		return false
 	}
 	// With less than the reserve the next write would only freeze it again.
@@ -115,46 +102,26 @@ func (k *keeper) mustReopen() bool {
 	return !low
 }
 
-// reopen takes the frozen database away and opens it anew. What it cannot open
-// it opens again later, each time a little later.
+// reopen opens the database anew beside the frozen one, which is read from until
+// then. What it cannot open it opens again later, each time a little later.
 func (k *keeper) reopen() {
-	t0 := time.Now()
-	var marks []string
-	lap := func(w string) { marks = append(marks, fmt.Sprint(w, " ", time.Since(t0).Milliseconds())) }
-	defer func() { if time.Since(t0) > 1500*time.Millisecond { println("SLOW", fmt.Sprint(marks)) } }()
 	s := k.s
 	k.backoff = min(max(2*k.backoff, s.opts.poll), reopenMost)
 	k.notYet = time.Now().Add(k.backoff)
-	if err := s.space.canOpen(s.place.db()); err != nil {
-		return // what is frozen can still be read
-	}
 	s.mu.Lock()
 	frozen := s.handle
 	s.mu.Unlock()
-	if frozen != nil && !frozen.stopWriter(time.Second, s.stop) {
-		return // a write hangs: it may still end
+	if !frozen.stopWriter(time.Second, s.stop) || !frozen.fs.still() {
+		return // something hangs at the disk, and may still reach it
 	}
-	lap("stopped")
-	if err := s.retire(false); err != nil {
-		s.opts.Logger.Warn("the frozen store did not close in order", "error", err)
-	}
-	lap("retired")
 	h, err := s.openAnew()
-	lap("opened")
 	if err != nil {
 		s.opts.Logger.Warn("the store cannot be opened anew yet", "error", err, "next_try", k.backoff)
-		var disk unavailableError
-		if errors.As(err, &disk) {
-			err = disk.cause
-		}
-		h, err = openHandle(s.where(err))
-		lap("frozen")
-		if err != nil {
-			s.opts.Logger.Warn("the store cannot be read either", "error", err)
-			return
-		}
+		return
 	}
-	s.publish(h)
+	if err := s.publish(h); err != nil {
+		s.opts.Logger.Warn("the frozen store did not close in order", "error", err)
+	}
 }
 
 // Health says why nothing can be recorded, in a reason and in words; the reason

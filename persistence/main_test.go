@@ -3,6 +3,7 @@ package persistence
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -34,6 +35,9 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if err := flag.Set("rapid.checks", "40"); err != nil { // each opens stores; -rapid.checks asks for more
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }

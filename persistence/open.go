@@ -19,13 +19,13 @@ import (
 func Open(dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{opts: o, stop: make(chan struct{}), wake: make(chan struct{}, 1), kept: make(chan struct{}),
-		changed: make(chan struct{}), under: map[operationID]*underway{}, owed: map[operationID]debt{}}
+		under: map[operationID]*underway{}, owed: map[operationID]debt{}}
 	h, err := s.open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
-	s.publish(h)
-	go s.keep() // it recovers from panics itself, and Close waits for it
+	_ = s.publish(h) // none was in use
+	go s.keep()      // it recovers from panics itself, and Close waits for it
 	return s, nil
 }
 
@@ -46,17 +46,20 @@ func (s *Store) open(dir string) (h *handle, err error) {
 		}
 	}()
 	s.space = newSpace(s.place.fs, s.place.dir, s.opts.Free)
-	if err := checkPresence(s.place.fs, s.place.db()); err != nil {
+	if err := s.inspect(); err != nil {
 		return nil, err
 	}
 	if h, err = s.openAnew(); err != nil {
 		return nil, err
 	}
-	begun, err := s.checkSchema(h)
+	found, err := s.readSchema(h)
+	if err == nil && !found {
+		err = s.beginEmpty(h)
+	}
 	if err != nil {
 		return h, err
 	}
-	if begun {
+	if !found {
 		// The database writes its very first log in an old form, in which damage
 		// looks like an end.
 		if err := closeWithin(h); err != nil {
@@ -88,11 +91,10 @@ func (s *Store) openAnew() (*handle, error) {
 	if err := s.space.canOpen(s.place.db()); err != nil {
 		return nil, err
 	}
-	return openHandle(s.where(nil))
+	return openHandle(s.where())
 }
 
-// where says where the database is; frozen, if not nil, is why it is only to be read.
-func (s *Store) where(frozen error) where {
+func (s *Store) where() where {
 	// At the first write that finds the disk full the ballast goes, and the
 	// write is tried once more.
 	behind := vfs.OnDiskFull(s.place.fs, func() {
@@ -100,7 +102,7 @@ func (s *Store) where(frozen error) where {
 			s.wakeUp()
 		}
 	})
-	return where{opts: s.opts, fs: behind, dir: s.place.db(), space: s.space, freeze: s.wakeUp, frozen: frozen}
+	return where{opts: s.opts, fs: behind, dir: s.place.db(), space: s.space, freeze: s.wakeUp}
 }
 
 // takeMarks maps the marks. Without a mapping the store works, and recovery
@@ -154,36 +156,57 @@ func makePlace(fs vfs.FS, dir string) (place, error) {
 
 func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// checkPresence refuses a folder that has data of a database but not the file
-// that names it: the database would take it for empty and begin anew (I7).
-func checkPresence(fs vfs.FS, db string) error {
+// inspect reads a store that is there without writing a byte: one that is
+// damaged, or of a newer version, has to stay as it is (I7).
+func (s *Store) inspect() error {
+	present, err := isPresent(s.place.fs, s.place.db())
+	if err != nil || !present {
+		return err
+	}
+	w := s.where()
+	w.frozen = errors.New("it is only looked at")
+	h, err := openHandle(w)
+	if err != nil {
+		return err
+	}
+	if _, err = s.readSchema(h); err == nil {
+		_, err = s.pending(h)
+	}
+	return errors.Join(err, closeWithin(h))
+}
+
+// isPresent reports whether there is a database. A folder that has data of one
+// but not the file that names it is damaged: the database would take it for
+// empty and begin anew.
+func isPresent(fs vfs.FS, db string) (bool, error) {
 	names, err := fs.List(db)
 	if err != nil {
-		return nil // not there: it is made
+		return false, nil // not there: it is made
 	}
 	data := ""
 	for _, name := range names {
 		if strings.HasPrefix(name, "marker.manifest.") {
-			return nil
+			return true, nil
 		}
 		if strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".log") {
 			data = name
 		}
 	}
 	if data != "" {
-		return fmt.Errorf("%s has data (%s) and no list of it: %w", db, data, ErrCorrupt)
+		return false, fmt.Errorf("%s has data (%s) and no list of it: %w", db, data, ErrCorrupt)
 	}
-	return nil
+	return false, nil
 }
 
-// checkSchema reads the version of the store, and makes it in an empty one.
-func (s *Store) checkSchema(h *handle) (begun bool, err error) {
+// readSchema reads the version and the key of the store; found is false in an
+// empty one.
+func (s *Store) readSchema(h *handle) (found bool, err error) {
 	v, found, err := get(h.db, named(keyMeta, metaSchema))
 	if err != nil {
 		return false, err
 	}
 	if !found {
-		return true, s.begins(h)
+		return false, s.mustBeEmpty(h)
 	}
 	n, err := strconv.Atoi(string(v))
 	switch {
@@ -192,25 +215,28 @@ func (s *Store) checkSchema(h *handle) (begun bool, err error) {
 	case n > schema:
 		return false, fmt.Errorf("%s has version %d, and this one knows %d: %w", s.place.dir, n, schema, ErrNewerSchema)
 	}
-	key, found, err := get(h.db, named(keyMeta, metaHashKey))
+	key, there, err := get(h.db, named(keyMeta, metaHashKey))
 	if err != nil {
 		return false, err
 	}
-	if !found || len(key) != 32 {
+	if !there || len(key) != 32 {
 		return false, fmt.Errorf("%s has no key for hashes: %w", s.place.dir, ErrCorrupt)
 	}
 	s.hashKey = key
-	return false, nil
+	return true, nil
 }
 
-func (s *Store) begins(h *handle) error {
+func (s *Store) mustBeEmpty(h *handle) error {
 	empty := true
-	if err := scan(h.db, nil, nil, func(_, _ []byte) (bool, error) { empty = false; return false, nil }); err != nil {
-		return err
+	err := scan(h.db, nil, nil, func(_, _ []byte) (bool, error) { empty = false; return false, nil })
+	if err == nil && !empty {
+		err = fmt.Errorf("%s has data and no version: %w", s.place.dir, ErrCorrupt)
 	}
-	if !empty {
-		return fmt.Errorf("%s has data and no version: %w", s.place.dir, ErrCorrupt)
-	}
+	return err
+}
+
+// beginEmpty writes what an empty store begins with.
+func (s *Store) beginEmpty(h *handle) error {
 	s.hashKey = make([]byte, 32)
 	rand.Read(s.hashKey)
 	t := h.newTx()

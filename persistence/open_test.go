@@ -22,7 +22,7 @@ func filled(t *testing.T) string {
 	for i := range 40 {
 		id := fmt.Sprint("op", i)
 		_, err := s.Admit(admission("ann", id))
-		if err := errors.Join(err, s.Finish(ending("ann", id, protocol.StateApplied)), s.PutCookies(fmt.Sprint("profile", i%7), incompressible(30<<10))); err != nil {
+		if err := errors.Join(err, s.Finish(ending("ann", id, protocol.StateApplied)), s.PutCookies(fmt.Sprint("profile", i%7), incompressible(6<<10))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,14 +72,14 @@ func fileOf(t *testing.T, dir, pattern string) string {
 	return names[len(names)-1]
 }
 
-// flip changes bytes all over the first three quarters of a file.
-func flip(t *testing.T, file string) {
+// flip changes bytes all over a part of a file.
+func flip(t *testing.T, file string, from, to float64) {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := len(b) / 8; i < len(b)*3/4; i += 1 + len(b)/64 {
+	for i := int(float64(len(b)) * from); i < int(float64(len(b))*to); i += 1 + len(b)/64 {
 		b[i] ^= 0x55
 	}
 	if err := os.WriteFile(file, b, 0o600); err != nil {
@@ -121,8 +121,9 @@ func TestDamagedStore(t *testing.T) {
 	}{
 		"the list is gone":            {remove("MANIFEST-*"), ErrCorrupt},
 		"what names the list is gone": {remove("marker.manifest.*"), ErrCorrupt},
-		"the list is changed":         {func(t *testing.T, dir string) { flip(t, fileOf(t, dir, "MANIFEST-*")) }, ErrCorrupt},
+		"the list is changed":         {func(t *testing.T, dir string) { flip(t, fileOf(t, dir, "MANIFEST-*"), 0.1, 0.8) }, ErrCorrupt},
 		"a table is gone":             {remove("*.sst"), ErrCorrupt},
+		"a table is changed":          {func(t *testing.T, dir string) { flip(t, fileOf(t, dir, "*.sst"), 0.1, 1) }, ErrCorrupt},
 		"a table is cut short": {func(t *testing.T, dir string) {
 			if err := os.Truncate(fileOf(t, dir, "*.sst"), 100); err != nil {
 				t.Fatal(err)
@@ -130,7 +131,7 @@ func TestDamagedStore(t *testing.T) {
 		}, ErrCorrupt},
 		"the log is changed": {func(t *testing.T, dir string) {
 			abandoned(t, dir)
-			flip(t, fileOf(t, dir, "*.log"))
+			flip(t, fileOf(t, dir, "*.log"), 0.1, 0.6)
 		}, ErrCorrupt},
 		"the version of the files is newer": {func(t *testing.T, dir string) {
 			old := fileOf(t, dir, "marker.format-version.*")
@@ -209,7 +210,7 @@ func TestDamageFoundLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		flip(t, name)
+		flip(t, name, 0.05, 0.3) // the cookies come first
 	}
 	s := mustOpen(t, dir, Options{poll: 10 * time.Millisecond})
 	for i := range 7 {

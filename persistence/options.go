@@ -23,7 +23,6 @@ const (
 	HistoryBytes = 64 << 20
 
 	storeDeadline = 10 * time.Second // a write that takes longer is a failing disk
-	readDeadline  = 5 * time.Second  // waiting for a store that is being opened anew
 	closeDeadline = 4 * time.Second  // each part of closing
 	pollEvery     = time.Second      // how often the keeper looks at the disk
 	reopenMost    = 30 * time.Second // between two tries to open anew
@@ -57,6 +56,7 @@ type Options struct {
 	poll     time.Duration // how often the keeper looks; tests shorten it
 	deadline time.Duration // how long a write may take; tests shorten it
 	mapped   bool          // marks are mapped also where FS is set: it lies on the real one
+	kept     uint64        // receipts an owner keeps at least; tests lower it
 }
 
 func (o Options) withDefaults() Options {
@@ -80,6 +80,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.deadline == 0 {
 		o.deadline = storeDeadline
+	}
+	if o.kept == 0 {
+		o.kept = protocol.ReceiptsKept
 	}
 	return o
 }

@@ -141,7 +141,7 @@ func powerCut(t *testing.T, seed uint64, seams protocol.Seams) []string {
 			}
 		})
 	}
-	enough := 10 + rng.IntN(300)
+	enough := 10 + rng.IntN(200)
 	eventually(t, "some work is done", func() bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -183,7 +183,7 @@ func checkRecovered(t *testing.T, s *Store) {
 
 // TestPowerCut holds I1 against the loss of everything that was not synced.
 func TestPowerCut(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(24) {
 		for _, what := range powerCut(t, seed, protocol.Seams{}) {
 			t.Errorf("seed %d lost %s", seed, what)
 		}

@@ -1,34 +1,37 @@
 package persistence
 
-import (
-	"errors"
+import "reins/protocol"
 
-	"reins/protocol"
-)
+// pendingOperation has no outcome, or had none a moment before the end.
+type pendingOperation struct {
+	id  operationID
+	rec *operation // nil: it is not there
+}
+
+// pending are the operations that recovery has to look at, in the order of their keys.
+func (s *Store) pending(h *handle) (found []pendingOperation, err error) {
+	err = scan(h.db, []byte{keyPending}, nil, func(k, _ []byte) (bool, error) {
+		id, err := splitOperation(k)
+		if err != nil {
+			return false, err
+		}
+		r, err := readOperation(h.db, id)
+		found = append(found, pendingOperation{id, r})
+		return true, err
+	})
+	return found, err
+}
 
 // recover settles what the last process left open, in one synced write.
 func (s *Store) recover(h *handle, old oldMarks) error {
-	var pending []operationID
-	err := scan(h.db, []byte{keyPending}, nil, func(k, _ []byte) (bool, error) {
-		id, err := splitOperation(k)
-		pending = append(pending, id)
-		return true, err
-	})
+	pending, err := s.pending(h)
 	if err != nil {
 		return err
 	}
 	t := h.newTx()
 	var settled []protocol.Receipt
-	for _, id := range pending {
-		r, err := t.operation(id)
-		if err != nil {
-			return err
-		}
-		state, known := slotAdmitted, false
-		if r != nil {
-			state, known = asInt(old.of(r.Slot))
-		}
-		receipt, err := s.recoverOne(t, id, r, state, known)
+	for _, p := range pending {
+		receipt, err := s.recoverOne(t, p.id, p.rec, old)
 		if err != nil {
 			return err
 		}
@@ -43,23 +46,23 @@ func (s *Store) recover(h *handle, old oldMarks) error {
 	return nil
 }
 
-func asInt(state uint64, known bool) (int, bool) { return int(state), known }
-
-// recoverOne settles one operation; state is its mark, if known. It returns the
-// receipt of one that had no outcome.
-func (s *Store) recoverOne(t *tx, id operationID, r *operation, state int, known bool) (*protocol.Receipt, error) {
-	done := func() { t.dropped = append(t.dropped, operationKey(keyPending, id.Owner, id.ID)) }
+// recoverOne settles one operation. It returns the receipt of one that had no
+// outcome.
+func (s *Store) recoverOne(t *tx, id operationID, r *operation, old oldMarks) (*protocol.Receipt, error) {
+	if r == nil {
+		t.dropped = append(t.dropped, operationKey(keyPending, id.Owner, id.ID))
+		return nil, nil
+	}
+	state, known := old.of(r.Slot)
 	disowned := known && state == slotDisowned
 	switch {
-	case r == nil:
-		done()
-		return nil, nil
 	case r.Receipt != nil && !disowned:
-		done() // only the note that it pends was still there
-		return nil, nil
+		t.dropped = append(t.dropped, operationKey(keyPending, id.Owner, id.ID))
+		return nil, nil // only the note that it pends was still there
 	case r.Receipt != nil:
-		r.Receipt = notStored(*r.Receipt)
-		return nil, errors.Join(t.settle(id, r, debt{rec: *r, receipt: r.Receipt}))
+		told := *r
+		told.Receipt = notStored(*r.Receipt)
+		return nil, t.settle(id, r, debt{rec: told, receipt: told.Receipt})
 	case known && state == slotWithdrawn:
 		t.dropOperation(id)
 		return nil, nil

@@ -31,13 +31,10 @@ type Store struct {
 	// nextOwner is where the next sweep goes on; only the writer uses it.
 	nextOwner []byte
 
-	mu      sync.Mutex
-	handle  *handle                   // nil: being opened anew, or closed; guarded by mu
-	changed chan struct{}             // closed and replaced when handle or closed changes; guarded by mu
-	closed  bool                      // guarded by mu
-	under   map[operationID]*underway // guarded by mu
-	owed    map[operationID]debt      // guarded by mu
-	damaged error                     // why it is not opened anew; guarded by mu
+	mu     sync.Mutex
+	handle *handle                   // nil: closed; guarded by mu
+	under  map[operationID]*underway // guarded by mu
+	owed   map[operationID]debt      // guarded by mu
 }
 
 // Stored is what the store has of an operation.
@@ -93,95 +90,76 @@ func (s *Store) Operation(o protocol.OwnerID, id protocol.OperationID) (st Store
 	return st, known, err
 }
 
-// read lends the database to f. While it is being opened anew the caller waits.
+// read lends the database to f. A frozen one whose files are gone, because
+// another has taken its place meanwhile, is left for that one.
 func (s *Store) read(f func(pebble.Reader) error) error {
-	h, err := s.borrow()
-	if err != nil {
-		return err
-	}
-	defer s.giveBack(h)
-	if err := f(h.db); err != nil {
-		if pebble.IsCorruptionError(err) {
+	for try := 0; ; try++ {
+		h, err := s.borrow()
+		if err != nil {
+			return err
+		}
+		err = f(h.db)
+		gone := s.giveBack(h)
+		switch {
+		case err == nil:
+			return nil
+		case gone && try == 0:
+			continue
+		case pebble.IsCorruptionError(err):
 			return fmt.Errorf("%w (%v)", ErrCorrupt, err)
 		}
 		return err
 	}
-	return nil
 }
 
+// borrow keeps the handle open until it is given back.
 func (s *Store) borrow() (*handle, error) {
-	timer := time.NewTimer(readDeadline)
-	defer timer.Stop()
-	for {
-		s.mu.Lock()
-		h, changed, closed := s.handle, s.changed, s.closed
-		if h != nil {
-			h.readers++
-		}
-		s.mu.Unlock()
-		switch {
-		case h != nil:
-			return h, nil
-		case closed:
-			return nil, ErrClosed
-		}
-		select {
-		case <-changed:
-		case <-timer.C:
-			return nil, unavailable(errReopening)
-		}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handle == nil {
+		return nil, ErrClosed
 	}
+	s.handle.readers++
+	return s.handle, nil
 }
 
-func (s *Store) giveBack(h *handle) {
+// giveBack reports whether the handle is no longer the one in use.
+func (s *Store) giveBack(h *handle) (gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h.readers--; h.readers == 0 && h.retired {
 		close(h.idle)
 	}
+	return h != s.handle
 }
 
-// retire takes the handle away from everybody and ends it. nil: there is none.
-func (s *Store) retire(closing bool) error {
-	s.mu.Lock()
-	h := s.handle
-	s.handle = nil
-	s.closed = s.closed || closing
-	s.announce()
+// publish puts a handle into use, and ends the one that was; nil closes the store.
+func (s *Store) publish(h *handle) error {
 	if h != nil {
-		if h.retired = true; h.readers == 0 {
-			close(h.idle)
+		go h.write() // it recovers from panics itself, and h.stop waits for it
+	}
+	s.mu.Lock()
+	old := s.handle
+	s.handle = h
+	if old != nil {
+		if old.retired = true; old.readers == 0 {
+			close(old.idle)
 		}
 	}
 	s.mu.Unlock()
-	if h == nil {
+	if old == nil {
 		return nil
 	}
 	timer := time.NewTimer(closeDeadline)
 	defer timer.Stop()
 	select {
-	case <-h.idle:
-		return h.stop()
+	case <-old.idle:
+		return old.stop()
 	case <-timer.C:
-		h.fs.freeze(errDeaf)
-		h.stopWriter(0, nil)
+		old.fs.freeze(errDeaf)
+		old.stopWriter(0, nil)
 		return errors.New("somebody still reads the store; it was cut off from the disk and left behind")
 	}
-}
-
-// publish lets everybody use a handle.
-func (s *Store) publish(h *handle) {
-	go h.write() // it recovers from panics itself, and h.stop waits for it
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.handle = h
-	s.announce()
-}
-
-// announce wakes those who wait for a handle; mu is held.
-func (s *Store) announce() {
-	close(s.changed)
-	s.changed = make(chan struct{})
 }
 
 func (s *Store) wakeUp() {
@@ -198,7 +176,7 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		close(s.stop)
 		<-s.kept
-		err = s.retire(true)
+		err = s.publish(nil)
 		if err = errors.Join(err, s.place.lock.release()); err != nil {
 			err = fmt.Errorf("close the store: %w", err)
 		}

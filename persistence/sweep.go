@@ -93,7 +93,7 @@ func nextOwner(t *tx, from []byte) (o protocol.OwnerID, found bool, err error) {
 // future counts as one of now, and is noted as such.
 func (t *tx) expired(o protocol.OwnerID, now protocol.Time, most int) (gone []turn, err error) {
 	s, err := t.span(o)
-	if err != nil || s.count() <= protocol.ReceiptsKept {
+	if err != nil || s.count() <= t.h.opts.kept {
 		return nil, err
 	}
 	oldest := now - protocol.Time(protocol.ReceiptsAge.Milliseconds())
@@ -102,7 +102,7 @@ func (t *tx) expired(o protocol.OwnerID, now protocol.Time, most int) (gone []tu
 		_, ordinal, finished, err := splitTurn(k)
 		future := finished > now
 		switch {
-		case err != nil || s.last-ordinal < protocol.ReceiptsKept || len(gone) == most:
+		case err != nil || s.last-ordinal < t.h.opts.kept || len(gone) == most:
 			return false, err
 		case finished >= oldest && !future:
 			return false, nil

@@ -128,13 +128,10 @@ var errSlow = errors.New("a write did not end in time")
 // answer in time is a failing one: the store freezes.
 func (s *Store) do(j *job) result {
 	s.mu.Lock()
-	h, closed := s.handle, s.closed
+	h := s.handle
 	s.mu.Unlock()
-	switch {
-	case closed:
+	if h == nil {
 		return result{err: ErrClosed}
-	case h == nil:
-		return result{err: unavailable(errReopening)}
 	}
 	j.answer = make(chan result, 1)
 	timer := time.NewTimer(s.opts.deadline)
@@ -175,7 +172,7 @@ func (s *Store) translate(r result) result {
 func (s *Store) ended() result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.handle == nil {
 		return result{err: ErrClosed}
 	}
 	return result{err: unavailable(errReopening)}

@@ -37,7 +37,7 @@ type Progress struct {
 // Timing is where the time of an operation went, in microseconds.
 type Timing struct {
 	QueuedUS  int64 `json:"queued_us"`
-	ResolveUS int64 `json:"resolve_us"`
+	ResolveUS int64 `json:"resolve_us"` // finding the element, and aiming at it right before the input
 	PersistUS int64 `json:"persist_us"` // the synced write before dispatch; the one behind it writes this receipt
 	InputUS   int64 `json:"input_us"`
 	SettleUS  int64 `json:"settle_us"`

@@ -89,8 +89,11 @@ type Outcome struct {
 	Download        *protocol.Download
 	Candidates      []protocol.Control
 	ActualValue     *string
-	InputUS         int64
-	SettleUS        int64
+	// Where the time of Run went, in microseconds: looking and aiming, giving
+	// input until it was answered, waiting for the page to come to rest.
+	AimUS    int64
+	InputUS  int64
+	SettleUS int64
 }
 
 // Incarnation is one life of a target. All methods may be called concurrently.

@@ -143,7 +143,9 @@ type shell struct {
 
 // Receive implements actor.Actor.
 func (a *shell) Receive(ctx actor.Context) {
-	a.self, a.root = ctx.Self(), ctx.ActorSystem().Root
+	if a.self == nil { // once: workers read them
+		a.self, a.root = ctx.Self(), ctx.ActorSystem().Root
+	}
 	if a.dead {
 		turnAway(ctx.Message())
 		return
@@ -362,7 +364,7 @@ func (a *shell) revoke(why protocol.Reason) {
 	if a.permit != nil {
 		a.permit.revoke(why)
 	}
-	if a.cancel != nil {
+	if a.cancel != nil && !a.Seams.Planted[protocol.BugPermitOnce] { // the bug would not show if its context ended
 		a.cancel()
 	}
 }

@@ -33,20 +33,21 @@ type stand struct {
 	scope   *actor.PID
 	parent  *actor.PID
 	running sync.WaitGroup
-	heard   chan any // what the supervisor was sent
+	heard   chan any      // what the supervisor was sent
+	over    chan struct{} // closed at the end of the test
 
-	prepare chan call1[targets.Prepared]
-	run     chan call1[targets.Outcome]
-	admit   chan call1[error]
-	finish  chan call1[error]
+	prepare chan held[targets.Prepared]
+	run     chan held[targets.Outcome]
+	admit   chan held[error]
+	finish  chan held[error]
 
-	mu   sync.Mutex
-	held protocol.OwnerID
-	late int
+	mu    sync.Mutex
+	owner protocol.OwnerID
+	late  int
 }
 
-// call1 is one call that waits for its result.
-type call1[T any] struct {
+// held is one call that waits for its result.
+type held[T any] struct {
 	id     protocol.OperationID
 	ctx    context.Context
 	permit targets.Permit
@@ -55,14 +56,23 @@ type call1[T any] struct {
 	result chan T
 }
 
-func ask[T any](ch chan call1[T], c call1[T]) T {
+// ask waits for the test's result, or for the end of the test.
+func ask[T any](s *stand, ch chan held[T], c held[T]) (result T) {
 	c.result = make(chan T, 1)
-	ch <- c
-	return <-c.result
+	select {
+	case ch <- c:
+	case <-s.over:
+		return result
+	}
+	select {
+	case result = <-c.result:
+	case <-s.over:
+	}
+	return result
 }
 
 // take waits for a call of an operation.
-func take[T any](s *stand, ch chan call1[T], id protocol.OperationID) call1[T] {
+func take[T any](s *stand, ch chan held[T], id protocol.OperationID) held[T] {
 	s.t.Helper()
 	select {
 	case c := <-ch:
@@ -79,11 +89,11 @@ func take[T any](s *stand, ch chan call1[T], id protocol.OperationID) call1[T] {
 // The stand is the adapter,
 
 func (s *stand) Prepare(ctx context.Context, c targets.Call) (targets.Prepared, *protocol.Problem) {
-	return ask(s.prepare, call1[targets.Prepared]{id: c.Operation, ctx: ctx}), nil
+	return ask(s, s.prepare, held[targets.Prepared]{id: c.Operation, ctx: ctx}), nil
 }
 
 func (s *stand) Run(ctx context.Context, c targets.Call, p targets.Prepared, permit targets.Permit) targets.Outcome {
-	return ask(s.run, call1[targets.Outcome]{id: c.Operation, ctx: ctx, permit: permit, state: p.State})
+	return ask(s, s.run, held[targets.Outcome]{id: c.Operation, ctx: ctx, permit: permit, state: p.State})
 }
 
 func (*stand) Read(context.Context, protocol.ReadRequest) (protocol.ReadReply, string) {
@@ -107,14 +117,14 @@ type noMark struct{}
 func (noMark) Set() {}
 
 func (s *stand) Admit(op Op, _ protocol.Generation, _, _ protocol.Epoch) (Mark, *protocol.Problem) {
-	if err := ask(s.admit, call1[error]{id: op.Key.ID}); err != nil {
+	if err := orPanic(ask(s, s.admit, held[error]{id: op.Key.ID})); err != nil {
 		return nil, &protocol.Problem{Reason: protocol.ReasonStorageUnavailable, Message: err.Error()}
 	}
 	return noMark{}, nil
 }
 
 func (s *stand) Finish(op Op, rc protocol.Receipt) error {
-	return ask(s.finish, call1[error]{id: op.Key.ID, rc: rc})
+	return orPanic(ask(s, s.finish, held[error]{id: op.Key.ID, rc: rc}))
 }
 func (*stand) Reserve(protocol.ResourceID, protocol.Epoch) error { return nil }
 func (s *stand) History(protocol.HistoryEntry) {
@@ -138,7 +148,7 @@ func (s *stand) Receive(ctx actor.Context) {
 			Running: &s.running, OnLate: func() {}, OnHeld: func(o protocol.OwnerID) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				s.held = o
+				s.owner = o
 			}}))
 		inc := ctx.Spawn(target.Props(target.Config{Resource: "pg_1", Gen: 1, Incarnation: s, Supervisor: ctx.Self(), Logger: slog.New(slog.DiscardHandler), Running: &s.running}))
 		ctx.Send(s.scope, Incarnate{Gen: 1, PID: inc})
@@ -154,32 +164,22 @@ func (s *stand) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, child 
 }
 
 func newStand(t *testing.T) *stand {
-	s := &stand{t: t, heard: make(chan any, 64), prepare: make(chan call1[targets.Prepared], 8), run: make(chan call1[targets.Outcome], 8),
-		admit: make(chan call1[error], 8), finish: make(chan call1[error], 8)}
+	s := &stand{t: t, over: make(chan struct{}), heard: make(chan any, 64), prepare: make(chan held[targets.Prepared], 8), run: make(chan held[targets.Outcome], 8),
+		admit: make(chan held[error], 8), finish: make(chan held[error], 8)}
 	s.parent = system().Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return s }))
 	s.hear()
 	t.Cleanup(func() {
-		system().Root.Stop(s.parent)
-		// Whatever still waits is let go, so that nothing stays behind.
+		close(s.over)
 		done := make(chan struct{})
-		go func() { s.running.Wait(); close(done) }()
-		end := time.After(patience)
-		for {
-			select {
-			case c := <-s.prepare:
-				c.result <- targets.Prepared{}
-			case c := <-s.run:
-				c.result <- targets.Outcome{State: protocol.StateUncertain}
-			case c := <-s.admit:
-				c.result <- nil
-			case c := <-s.finish:
-				c.result <- nil
-			case <-done:
-				return
-			case <-end:
-				t.Error("something of the scope never ended")
-				return
-			}
+		go func() {
+			defer close(done)
+			_ = system().Root.StopFuture(s.parent).Wait() // only then no work is added any more
+			s.running.Wait()
+		}()
+		select {
+		case <-done:
+		case <-time.After(patience):
+			t.Error("something of the scope never ended")
 		}
 	})
 	return s
@@ -229,7 +229,7 @@ func (s *stand) expect(ch <-chan Answer, state protocol.State, why protocol.Reas
 }
 
 // to brings an operation to a stage.
-func (s *stand) to(st stage, id protocol.OperationID) (reply <-chan Answer, p call1[targets.Prepared], adm call1[error], r call1[targets.Outcome], fin call1[error]) {
+func (s *stand) to(st stage, id protocol.OperationID) (reply <-chan Answer, p held[targets.Prepared], adm held[error], r held[targets.Outcome], fin held[error]) {
 	s.t.Helper()
 	reply = s.do(id)
 	p = take(s, s.prepare, id)
@@ -330,11 +330,37 @@ func ended(t *testing.T, ctx context.Context) {
 	}
 }
 
+// direct is an incarnation whose calls the test answers itself.
+type direct struct{ calls chan any }
+
+func (d direct) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case target.Prepare, target.Run:
+		d.calls <- m
+	}
+}
+
+func (d direct) next(t *testing.T) any {
+	t.Helper()
+	select {
+	case m := <-d.calls:
+		return m
+	case <-time.After(patience):
+		t.Fatal("the incarnation was never called")
+		return nil
+	}
+}
+
 // TestShellLateFind: what an earlier look for another operation found never
 // becomes another's (I8).
 func TestShellLateFind(t *testing.T) {
 	s := newStand(t)
-	first, p, _, _, _ := s.to(resolving, "op1")
+	d := direct{calls: make(chan any, 8)}
+	pid := system().Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return d }))
+	defer system().Root.Stop(pid)
+	s.send(Incarnate{Gen: 1, PID: pid})
+	first := s.do("op1")
+	old := d.next(t).(target.Prepare)
 	s.send(Fence{Reason: protocol.ReasonRestoring})
 	s.send(Settle{Gen: 2})
 	s.expect(first, protocol.StateRefused, protocol.ReasonStaleGeneration, false)
@@ -345,20 +371,15 @@ func TestShellLateFind(t *testing.T) {
 	reply := make(chan Answer, 1)
 	s.send(Do{Reply: reply, Op: Op{Key: Key{Owner: "a", ID: "op2"}, RunFor: time.Minute,
 		Request: protocol.Request{OperationID: "op2", Resource: "pg_1", Generation: 2, Method: protocol.MethodClick}}})
-	take(s, s.prepare, "op2").result <- targets.Prepared{State: "op2"}
+	d.next(t).(target.Prepare).Done(targets.Prepared{State: "op2"}, nil, 0)
 	adm := take(s, s.admit, "op2")
-	p.result <- targets.Prepared{State: "op1"} // late
-	claim := make(chan *protocol.Problem, 1)   // behind it in the mailbox
-	for range 3 {
-		s.send(Lease{Owner: "b", Reply: claim})
-		<-claim
-	}
+	old.Done(targets.Prepared{State: "op1"}, nil, 0) // late, and before the admission in the mailbox
 	adm.result <- nil
-	if r := take(s, s.run, "op2"); r.state != "op2" {
-		t.Fatalf("op2 was run on what %v had found", r.state)
-	} else {
-		r.result <- targets.Outcome{State: protocol.StateApplied}
+	run := d.next(t).(target.Run)
+	if run.Prepared.State != "op2" {
+		t.Fatalf("op2 was run on what %v had found", run.Prepared.State)
 	}
+	run.Done(targets.Outcome{State: protocol.StateApplied})
 	take(s, s.finish, "op2").result <- nil
 	s.expect(reply, protocol.StateApplied, "", true)
 }
@@ -475,20 +496,28 @@ func TestShellStopAnswersEverything(t *testing.T) {
 }
 
 // TestShellWorkerPanics: a store that panics is the end of the scope, not of the
-// process, and is answered.
+// process, and everybody is answered.
 func TestShellWorkerPanics(t *testing.T) {
 	s := newStand(t)
-	reply := s.do("op1")
-	take(s, s.prepare, "op1").result <- targets.Prepared{}
-	c := take(s, s.admit, "op1")
-	close(c.result) // a closed channel gives nil: stored
-	r := take(s, s.run, "op1")
-	r.result <- targets.Outcome{State: protocol.StateApplied, Begun: 1}
-	take(s, s.finish, "op1").result <- panicking{}
+	reply, _, adm, _, _ := s.to(admitting, "op1")
+	queued := s.do("op2")
+	adm.result <- errPanic
+	take(s, s.finish, "op1").result <- nil
+	s.expect(reply, protocol.StateCancelled, protocol.ReasonScopeRestarted, true)
+	s.expect(queued, protocol.StateRefused, protocol.ReasonScopeRestarted, false)
+
+	s = newStand(t)
+	reply, _, _, _, fin := s.to(ending, "op1")
+	fin.result <- errPanic
 	s.expect(reply, protocol.StateUncertain, protocol.ReasonOutcomeNotStored, false)
 }
 
-// panicking is an error that panics when it is compared or logged.
-type panicking struct{}
+// errPanic makes the store panic.
+var errPanic = errors.New("planted")
 
-func (panicking) Error() string { panic("planted") }
+func orPanic(err error) error {
+	if errors.Is(err, errPanic) {
+		panic(err)
+	}
+	return err
+}

@@ -322,6 +322,7 @@ func (s *stepper) ran(e Ran) {
 	if o.LastDone != unknown {
 		rc.LastAppliedIndex = protocol.Index(o.LastDone)
 	}
+	rc.Timing.ResolveUS += o.AimUS
 	rc.Timing.InputUS, rc.Timing.SettleUS = o.InputUS, o.SettleUS
 	rc.ObserveRequired = o.ObserveRequired || state == protocol.StateUncertain
 	if o.Unanswered {

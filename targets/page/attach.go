@@ -245,6 +245,9 @@ func (p *incarnation) setUp() {
 	if err == nil {
 		err = await(p.ctx, sent)
 	}
+	if err == nil && !p.awaitFrame(p.sess, cdprotocol.FrameID(p.target)) {
+		err = cdp.ErrDetached
+	}
 	p.mu.Lock()
 	p.setupErr = err
 	p.mu.Unlock()

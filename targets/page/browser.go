@@ -146,7 +146,7 @@ func (b *browserProcess) watch() {
 	b.proc.kill()
 	b.conn.Close()
 	<-b.proc.exited
-	b.log.Info("the browser is down", "process", b.proc.pid, "exit", errText(b.proc.err))
+	b.log.Info("the browser is down", "process", b.proc.pid, "exit", errText(b.proc.err), "link", b.conn.Browser().Cause())
 
 	b.mu.Lock()
 	var ended []*incarnation

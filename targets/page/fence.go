@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	crashMost   = 700 * time.Millisecond // for a crashed page to be gone
-	closeMost   = 5 * time.Second        // for a closed tab to be gone
-	releaseMost = time.Second            // for one held button or key to be let go
+	crashMost = 700 * time.Millisecond // for a crashed page to be gone
+	closeMost = 5 * time.Second        // for a closed tab to be gone
+	closeMore = 15 * time.Second       // for one whose renderer is dead, on a machine that is slow
 )
 
 // Revoke ends this incarnation's right to write. When it returns no byte of its
@@ -66,9 +66,9 @@ func (p *incarnation) leave(ctx context.Context) {
 }
 
 // Barrier returns after all input that the tab was given earlier has had its
-// effect: focus emulation on (a hidden page gives no frames), what is held let
-// go, then in every process of the page two animation frames and a call behind
-// them. A lone call was seen to let pointer moves of the old session through.
+// effect: focus emulation on (a hidden page gives no frames), then in every
+// process of the page two animation frames and a call behind them; then what is
+// held is let go, and the same again behind that. A lone call was seen to let pointer moves of the old session through.
 // Parents come before their frames in other processes, since input for a frame
 // may wait for its parent to say what lies under the pointer.
 //
@@ -97,10 +97,14 @@ func (p *incarnation) Barrier(ctx context.Context) error {
 	if _, err := cdprotocol.Call(ctx, p.sess, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
 		return missed(err)
 	}
-	if err := p.releaseHeld(ctx); err != nil {
+	if err := p.drainFrames(ctx); err != nil {
 		return missed(err)
 	}
-	if err := p.drainFrames(ctx); err != nil {
+	released, err := p.releaseHeld(ctx)
+	if err == nil && released {
+		err = p.drainFrames(ctx)
+	}
+	if err != nil {
 		return missed(err)
 	}
 	return nil
@@ -111,40 +115,45 @@ func missed(err error) error {
 		&protocol.Problem{Reason: protocol.ReasonPageUnresponsive, Message: "the barrier was missed"}, err)
 }
 
-// releaseHeld lets go what the incarnation before still held. The pointer is
-// taken off the page first, so that a half-done click is none on its element.
-func (p *incarnation) releaseHeld(ctx context.Context) error {
+// releaseHeld lets go what the incarnation before still held, and reports
+// whether that was anything. The pointer is taken off the page first, so that a
+// half-done click is none on its element. A drag is cancelled before that: a page
+// that is left in one takes no pointer input any more. Where nothing is dragged,
+// the page sees nothing of it.
+func (p *incarnation) releaseHeld(ctx context.Context) (bool, error) {
 	const off = -1
 	still := p.held.snapshot()
 	for _, h := range still.buttons {
-		one, cancel := context.WithTimeout(ctx, releaseMost)
 		button := input.MouseButton(h.button)
-		_, err := cdprotocol.Call(one, p.sess, input.DispatchMouseEvent, input.DispatchMouseEventParams{
-			Type: input.DispatchMouseEventTypeMouseMoved, X: off, Y: off, Button: button, Buttons: buttonMask(h.button),
-		})
+		err := p.sess.Call(ctx, cdproto.CommandInputDispatchDragEvent, map[string]any{
+			"type": input.DispatchDragEventTypeDragCancel, "x": off, "y": off,
+			"data": map[string]any{"items": []any{}, "dragOperationsMask": 1},
+		}, nil)
 		if err == nil {
-			_, err = cdprotocol.Call(one, p.sess, input.DispatchMouseEvent, input.DispatchMouseEventParams{
+			_, err = cdprotocol.Call(ctx, p.sess, input.DispatchMouseEvent, input.DispatchMouseEventParams{
+				Type: input.DispatchMouseEventTypeMouseMoved, X: off, Y: off, Button: button, Buttons: buttonMask(h.button),
+			})
+		}
+		if err == nil {
+			_, err = cdprotocol.Call(ctx, p.sess, input.DispatchMouseEvent, input.DispatchMouseEventParams{
 				Type: input.DispatchMouseEventTypeMouseReleased, X: off, Y: off, Button: button, ClickCount: 1,
 			})
 		}
-		cancel()
 		if err != nil {
-			return fmt.Errorf("letting a button go: %w", err)
+			return true, fmt.Errorf("letting a button go: %w", err)
 		}
 		p.held.release(h.button)
 	}
 	for _, k := range still.keys {
-		one, cancel := context.WithTimeout(ctx, releaseMost)
-		_, err := cdprotocol.Call(one, p.sess, input.DispatchKeyEvent, input.DispatchKeyEventParams{
+		_, err := cdprotocol.Call(ctx, p.sess, input.DispatchKeyEvent, input.DispatchKeyEventParams{
 			Type: input.DispatchKeyEventTypeKeyUp, Key: k.key, Code: k.code, WindowsVirtualKeyCode: k.vk,
 		})
-		cancel()
 		if err != nil {
-			return fmt.Errorf("letting a key go: %w", err)
+			return true, fmt.Errorf("letting a key go: %w", err)
 		}
 		p.held.keyUp(k)
 	}
-	return nil
+	return len(still.buttons)+len(still.keys) > 0, nil
 }
 
 func buttonMask(button string) int64 {
@@ -311,20 +320,35 @@ func (b *browserProcess) close(ctx context.Context, tab *pageTarget, crash bool)
 		b.closeTarget(ctx, id)
 	}
 	b.closeTarget(ctx, tab.id)
-	timer := time.NewTimer(closeMost)
+	if b.gone(tab, closeMost) {
+		return nil
+	}
+	switch {
+	case !crash:
+		return b.close(ctx, tab, true)
+	case !tab.alive() && !b.gone(tab, closeMore):
+		// Without a renderer it can have no effect any more; only the tab is left.
+		b.log.Warn("a crashed tab does not close; it is left behind", "target", tab.id)
+		return nil
+	case !tab.alive():
+		return nil
+	}
+	b.log.Warn("a page can neither be crashed nor closed: killing the browser", "target", tab.id)
+	return b.end()
+}
+
+// gone waits for the end of a tab, or of the browser.
+func (b *browserProcess) gone(tab *pageTarget, most time.Duration) bool {
+	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
 	case <-tab.gone:
-		return nil
+		return true
 	case <-b.ctx.Done():
-		return nil
+		return true
 	case <-timer.C:
+		return false
 	}
-	if !crash {
-		return b.close(ctx, tab, true)
-	}
-	b.log.Warn("a page cannot be ended: killing the browser", "target", tab.id)
-	return b.end()
 }
 
 // closeTarget asks for the end of a tab. Only the event of its end counts.

@@ -279,6 +279,67 @@ func TestHeldInputIsLetGoOffThePage(t *testing.T) {
 	}
 }
 
+const draggable = `<title>drag</title><body style="margin:0">
+	<div id=src draggable=true style="position:absolute;left:0;top:0;width:100px;height:100px;background:red">s</div>
+	<button id=dst style="position:absolute;left:300px;top:0;width:200px;height:200px">d</button><script>
+	window.seen = [];
+	for (const k of ['mousedown', 'mouseup', 'click', 'dragstart', 'dragend', 'dragover', 'drop'])
+		addEventListener(k, e => { seen.push(k + '@' + (e.target.id || e.target.nodeName)); if (k == 'dragover') e.preventDefault(); }, true);
+	window.block = time => setTimeout(() => {
+		const x = new XMLHttpRequest(); x.open('GET', '/wait?for=' + time, false); x.send();
+	}, 0);
+	</script>`
+
+// A page that is left in a drag takes no pointer input any more.
+func TestADragDoesNotOutliveItsFence(t *testing.T) {
+	t.Parallel()
+	h := sharedHost(t)
+	for _, blocked := range []bool{false, true} {
+		s := newSite(t, map[string]string{"/drag": draggable})
+		r := own(t, fmt.Sprint(blocked))
+		p, _ := attachTo(t, h, targets.Spec{Resource: r, Generation: 1, URL: s.URL + "/drag"})
+		eventually(t, "it has loaded", func() bool { return !p.nav().loading && eval(t, p, "typeof block") == "function" })
+		if err := p.sess.Call(within(t), cdproto.CommandInputSetInterceptDrags, map[string]any{"enabled": true}, nil); err != nil {
+			t.Fatal(err)
+		}
+		intercepted, cancel := p.sess.Subscribe(cdproto.EventInputDragIntercepted)
+		if blocked {
+			eval(t, p, "block('500ms')")
+			eventually(t, "it is blocked", func() bool { return s.waiting() > 0 })
+		}
+		p.held.press("left", 50, 50)
+		begin(t, p, cdproto.CommandInputDispatchMouseEvent, map[string]any{"type": "mousePressed", "x": 50, "y": 50, "button": "left", "clickCount": 1})
+		for _, x := range []int{70, 90} {
+			begin(t, p, cdproto.CommandInputDispatchMouseEvent, map[string]any{"type": "mouseMoved", "x": x, "y": 50, "button": "left", "buttons": 1})
+		}
+		if !blocked {
+			<-intercepted
+		}
+		if err := p.Revoke(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		q, loaded := attachTo(t, h, targets.Spec{Resource: r, Generation: 2})
+		if err := q.Barrier(within(t)); err != nil || loaded {
+			t.Fatalf("blocked %v: barrier: %v, loaded %v", blocked, err, loaded)
+		}
+		seen := eval(t, q, "seen.join()")
+		if strings.Contains(seen, "drop") || strings.Contains(seen, "click") || !strings.Contains(seen, "mousedown@src") {
+			t.Errorf("blocked %v: the page saw [%s]", blocked, seen)
+		}
+		eval(t, q, "seen.length = 0")
+		for _, typ := range []string{"mousePressed", "mouseReleased"} {
+			c := mouseCommand(typ, 350, 50, "left")
+			if err := q.sess.Call(within(t), c.method, c.params, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := eval(t, q, "seen.join()"); got != "mousedown@dst,mouseup@dst,click@dst" {
+			t.Errorf("blocked %v: after the fence a click comes as [%s]; before it the page saw [%s]", blocked, got, seen)
+		}
+	}
+}
+
 func TestRevokeAndCloseAreIdempotent(t *testing.T) {
 	t.Parallel()
 	h := sharedHost(t)

@@ -47,6 +47,7 @@ func (p *incarnation) Run(ctx context.Context, c targets.Call, pr targets.Prepar
 		return targets.Outcome{State: protocol.StateRefused, Reason: protocol.ReasonInternal, LastDone: -1,
 			Message: "the operation was not prepared by this target; nothing happened"}
 	}
+	began := time.Now()
 	scoped, end := p.untilDialog(ctx)
 	if c.Method == protocol.MethodDialog {
 		end()
@@ -63,6 +64,7 @@ func (p *incarnation) Run(ctx context.Context, c targets.Call, pr targets.Prepar
 	endLate()
 	end()
 	r.conclude(ctx)
+	r.out.AimUS = max(0, time.Since(began).Microseconds()-r.out.InputUS-r.out.SettleUS)
 	return r.out
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -114,14 +115,14 @@ func hang(what string) func(protocol.Step, protocol.OperationID) {
 	where, how, _ := strings.Cut(what, "=")
 	step, only, _ := strings.Cut(where, ":")
 	long, _ := time.ParseDuration(how)
-	var once sync.Once
+	var passed atomic.Bool
 	return func(at protocol.Step, op protocol.OperationID) {
 		if at != protocol.Step(step) || (only != "" && op != protocol.OperationID(only)) {
 			return
 		}
-		once.Do(func() {
+		if passed.CompareAndSwap(false, true) {
 			fmt.Fprintln(os.Stdout, "hanging", step)
 			<-time.After(long)
-		})
+		}
 	}
 }
