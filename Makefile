@@ -61,7 +61,7 @@ bench: needs-run build
 	bin/reins bench
 
 chaos-long: needs
-	REINS_CHAOS_SEEDS=$(SEEDS) $(GO) test -race -count=1 -timeout 6h -p 1 ./chaos/... -v
+	REINS_CHAOS_SEEDS=$(SEEDS) REINS_CHAOS_ROUNDS=$(SEEDS) $(GO) test -race -count=1 -timeout 6h -v ./cmd/internal/crash
 
 fuzz:
 	@$(GO) list ./... | while read -r package; do \

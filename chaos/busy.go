@@ -18,6 +18,9 @@ type Busy struct {
 	// Trigger and Nth: the event of the gesture after which it stands still.
 	Trigger string
 	Nth     int
+	// Wait is how long after that event, so that it is answered and what comes
+	// next is not; below 0: in its handler.
+	Wait time.Duration
 	// For is how long.
 	For time.Duration
 	// Spin: it computes instead of waiting for the ledger.
@@ -54,8 +57,8 @@ const innerPage = `<!doctype html><html lang=en><title>inner</title><link rel=ic
 <style>body{margin:0}.at{position:absolute;width:200px;height:80px}</style>{{template "report" .}}{{template "gesture" .}}`
 
 // gesture reports each event beside the other buttons, numbered, and stands still
-// after one of them: a moment later, so that the event itself is answered. A
-// pointer move to where the pointer is already comes from the browser itself.
+// at one of them. A pointer move to where the pointer is already comes from the
+// browser itself.
 const gesture = `{{with .Busy}}
 {{if eq .Method "drag"}}<div class=at role=img aria-label="{{.From}}" style="left:0;top:0;background:#ccc;user-select:none"></div>
 <div class=at role=img aria-label="{{.To}}" style="left:250px;top:120px;background:#eee;user-select:none"></div>
@@ -76,7 +79,7 @@ for (const kind of ['mousemove', 'mousedown', 'mouseup', 'click', 'keydown', 'ke
 		if (kind === 'mousemove' && at === last) return;
 		if (kind.startsWith('mouse')) last = at;
 		report({{.Operation}}, kind + '#' + ++n, e.isTrusted);
-		if (kind === {{.Trigger}} && ++triggers === {{.Nth}}) setTimeout(still, 0);
+		if (kind === {{.Trigger}} && ++triggers === {{.Nth}}) {{if lt .Wait 0}}still(){{else}}setTimeout(still, {{.Wait.Milliseconds}}){{end}};
 	}, true);
 </script>{{end}}`
 

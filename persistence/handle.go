@@ -76,9 +76,7 @@ func openHandle(w where) (*handle, error) {
 		return nil, classify(w.dir, err)
 	}
 	if err := h.loadCounters(); err != nil {
-		if pebble.IsCorruptionError(err) {
-			err = classify(w.dir, err)
-		}
+		err = fmt.Errorf("%s: %w", w.dir, err)
 		return nil, errors.Join(err, closeWithin(h))
 	}
 	return h, nil
@@ -234,7 +232,7 @@ func scanCounters(db pebble.Reader, kind byte, each func(protocol.ResourceID, ui
 func scan(db pebble.Reader, prefix, from []byte, each func(k, v []byte) (bool, error)) error {
 	it, err := db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
 	if err != nil {
-		return fmt.Errorf("read the store: %w", err)
+		return readError(err)
 	}
 	if from == nil {
 		from = prefix
@@ -253,7 +251,7 @@ func scan(db pebble.Reader, prefix, from []byte, each func(k, v []byte) (bool, e
 		}
 	}
 	if err := errors.Join(it.Error(), it.Close()); err != nil {
-		return fmt.Errorf("read the store: %w", err)
+		return readError(err)
 	}
 	return nil
 }
@@ -265,8 +263,16 @@ func get(db pebble.Reader, key []byte) (v []byte, found bool, err error) {
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("read the store: %w", err)
+		return nil, false, readError(err)
 	}
 	v = append([]byte{}, b...)
 	return v, true, c.Close()
+}
+
+// readError says of an error of reading whether the store is damaged.
+func readError(err error) error {
+	if pebble.IsCorruptionError(err) {
+		return fmt.Errorf("read the store: %w (%v)", ErrCorrupt, err)
+	}
+	return fmt.Errorf("read the store: %w", err)
 }

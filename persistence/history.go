@@ -63,7 +63,7 @@ func (s *Store) History(q protocol.HistoryQuery) ([]protocol.HistoryEntry, error
 	err := s.read(func(db pebble.Reader) error {
 		it, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte{keyHistory}, UpperBound: after([]byte{keyHistory})})
 		if err != nil {
-			return err
+			return readError(err)
 		}
 		for ok := it.Last(); ok && len(found) < limit; ok = it.Prev() {
 			_, at, err := splitHistory(it.Key())
@@ -81,7 +81,10 @@ func (s *Store) History(q protocol.HistoryQuery) ([]protocol.HistoryEntry, error
 				found = append(found, e)
 			}
 		}
-		return errors.Join(it.Error(), it.Close())
+		if err := errors.Join(it.Error(), it.Close()); err != nil {
+			return readError(err)
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -94,7 +97,7 @@ func (s *Store) History(q protocol.HistoryQuery) ([]protocol.HistoryEntry, error
 func fitting(it *pebble.Iterator, q protocol.HistoryQuery) (e protocol.HistoryEntry, fits bool, err error) {
 	v, err := it.ValueAndErr()
 	if err != nil {
-		return e, false, err
+		return e, false, readError(err)
 	}
 	// Most entries of a long history are of other resources: those are told
 	// apart without decoding them.

@@ -172,6 +172,9 @@ func (s *Store) inspect() error {
 	if _, err = s.readSchema(h); err == nil {
 		_, err = s.pending(h)
 	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.place.dir, err)
+	}
 	return errors.Join(err, closeWithin(h))
 }
 
@@ -211,16 +214,16 @@ func (s *Store) readSchema(h *handle) (found bool, err error) {
 	n, err := strconv.Atoi(string(v))
 	switch {
 	case err != nil || n < 1:
-		return false, fmt.Errorf("%s has the version %q, which is none: %w", s.place.dir, v, ErrCorrupt)
+		return false, fmt.Errorf("the version is %q, which is none: %w", v, ErrCorrupt)
 	case n > schema:
-		return false, fmt.Errorf("%s has version %d, and this one knows %d: %w", s.place.dir, n, schema, ErrNewerSchema)
+		return false, fmt.Errorf("its version is %d, and this one knows %d: %w", n, schema, ErrNewerSchema)
 	}
 	key, there, err := get(h.db, named(keyMeta, metaHashKey))
 	if err != nil {
 		return false, err
 	}
 	if !there || len(key) != 32 {
-		return false, fmt.Errorf("%s has no key for hashes: %w", s.place.dir, ErrCorrupt)
+		return false, fmt.Errorf("there is no key for hashes: %w", ErrCorrupt)
 	}
 	s.hashKey = key
 	return true, nil
@@ -230,7 +233,7 @@ func (s *Store) mustBeEmpty(h *handle) error {
 	empty := true
 	err := scan(h.db, nil, nil, func(_, _ []byte) (bool, error) { empty = false; return false, nil })
 	if err == nil && !empty {
-		err = fmt.Errorf("%s has data and no version: %w", s.place.dir, ErrCorrupt)
+		err = fmt.Errorf("there is data and no version: %w", ErrCorrupt)
 	}
 	return err
 }

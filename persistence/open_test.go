@@ -210,6 +210,9 @@ func TestDamageFoundLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
+		if info, err := os.Stat(name); err != nil || info.Size() < 20<<10 {
+			continue // what it begins with, which opening reads
+		}
 		flip(t, name, 0.05, 0.3) // the cookies come first
 	}
 	s := mustOpen(t, dir, Options{poll: 10 * time.Millisecond})

@@ -100,15 +100,9 @@ func (s *Store) read(f func(pebble.Reader) error) error {
 		}
 		err = f(h.db)
 		gone := s.giveBack(h)
-		switch {
-		case err == nil:
-			return nil
-		case gone && try == 0:
-			continue
-		case pebble.IsCorruptionError(err):
-			return fmt.Errorf("%w (%v)", ErrCorrupt, err)
+		if err == nil || !gone || try > 0 {
+			return err
 		}
-		return err
 	}
 }
 

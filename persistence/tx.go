@@ -1,8 +1,6 @@
 package persistence
 
 import (
-	"fmt"
-
 	"github.com/cockroachdb/pebble/v2"
 
 	"reins/protocol"
@@ -194,7 +192,7 @@ func (t *tx) span(o protocol.OwnerID) (span, error) {
 func ends(db pebble.Reader, prefix []byte) (first, last []byte, found bool, err error) {
 	it, err := db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
 	if err != nil {
-		return nil, nil, false, fmt.Errorf("read the store: %w", err)
+		return nil, nil, false, readError(err)
 	}
 	if it.First() {
 		first, found = append([]byte{}, it.Key()...), true
@@ -203,7 +201,7 @@ func ends(db pebble.Reader, prefix []byte) (first, last []byte, found bool, err 
 		last = append([]byte{}, it.Key()...)
 	}
 	if err := it.Close(); err != nil {
-		return nil, nil, false, fmt.Errorf("read the store: %w", err)
+		return nil, nil, false, readError(err)
 	}
 	return first, last, found, nil
 }

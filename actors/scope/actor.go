@@ -165,7 +165,7 @@ func (a *shell) Receive(ctx actor.Context) {
 		a.inc, a.incGen = m.PID, m.Gen
 	case Do:
 		if _, twice := a.replies[m.Op.Key]; twice {
-			m.Reply <- Answer{Key: m.Op.Key, Receipt: protocol.Receipt{OperationID: m.Op.Key.ID, State: protocol.StateRefused, Reason: protocol.ReasonOperationIDReused}}
+			m.Reply <- Answer{Key: m.Op.Key, Receipt: (&stepper{State: &a.st}).refusal(m.Op, protocol.ReasonOperationIDReused, "")}
 			return
 		}
 		a.replies[m.Op.Key] = m.Reply

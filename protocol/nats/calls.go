@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"reins/protocol"
@@ -19,7 +18,7 @@ func (c *Client) Do(ctx context.Context, r protocol.Request) (protocol.Receipt, 
 	if p != nil {
 		return refused(r, p), nil
 	}
-	return c.DoRaw(ctx, raw)
+	return c.write(ctx, r, raw)
 }
 
 // DoRaw is Do with a request that is JSON already.
@@ -28,13 +27,16 @@ func (c *Client) DoRaw(ctx context.Context, raw []byte) (protocol.Receipt, error
 	if p != nil && (p.Reason == protocol.ReasonTooLarge || p.Reason == protocol.ReasonNotText) {
 		return refused(r, p), nil
 	}
-	queue, run := protocol.QueueTimeout, protocol.WriteDeadline
-	if p == nil { // other refusals are the daemon's to say: it may know more than we do
-		queue, run = protocol.Deadline(r)
-	}
+	return c.write(ctx, r, raw) // other refusals are the daemon's to say: it may know more than we do
+}
+
+// write sends a write. Of r only the method and the deadline count, which say
+// how long it can take.
+func (c *Client) write(ctx context.Context, r protocol.Request, raw []byte) (protocol.Receipt, error) {
+	queue, run := protocol.Deadline(r)
 	within := queue + run
-	if p == nil && r.DeadlineMS > 0 {
-		within = time.Duration(r.DeadlineMS) * time.Millisecond
+	if r.DeadlineMS > 0 {
+		within = min(run, protocol.MaxDeadline)
 	}
 	return c.receipt(ctx, question{pattern: SubjectDo, changes: true, within: within, margin: clientMargin}, raw)
 }
@@ -154,8 +156,8 @@ func firstOf(asking, inAnswer *protocol.Problem) error {
 	return asError(inAnswer)
 }
 
-// encodeRequest writes a request as JSON. It refuses what the encoder would
-// repair: text that is not UTF-8.
+// encodeRequest writes a request as JSON. It refuses what is over the limit, and
+// what the encoder would repair: text that is not UTF-8.
 func encodeRequest(r protocol.Request) ([]byte, *protocol.Problem) {
 	if p := checkTexts(string(r.OperationID), string(r.Resource), string(r.Method), string(r.Observation), string(r.Arguments)); p != nil {
 		return nil, p
@@ -163,6 +165,9 @@ func encodeRequest(r protocol.Request) ([]byte, *protocol.Problem) {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return nil, problemOf(protocol.ReasonBadArguments, "The arguments are not JSON: %v.", err)
+	}
+	if len(raw) > protocol.MaxRequestBytes {
+		return nil, problemOf(protocol.ReasonTooLarge, "The message has %d bytes; at most %d are taken. Send less, or in several operations.", len(raw), protocol.MaxRequestBytes)
 	}
 	return raw, nil
 }

@@ -35,7 +35,7 @@ type browserProcess struct {
 
 	ctx    context.Context // ends with it
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // everything that works for it
+	work   group // everything that works for it
 
 	forgotten bool // by the host, whose mu guards it
 
@@ -89,12 +89,44 @@ func (t *pageTarget) alive() bool {
 	}
 }
 
+// group counts work under way. Unlike a sync.WaitGroup it takes more work while
+// somebody waits: what comes after the browser's end still runs, and ends at once.
+type group struct {
+	mu   sync.Mutex
+	n    int
+	none chan struct{} // closed when n is 0; nil while nobody waits
+}
+
+func (g *group) add(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.n += n
+	if g.n == 0 && g.none != nil {
+		close(g.none)
+		g.none = nil
+	}
+}
+
+func (g *group) wait() {
+	g.mu.Lock()
+	if g.n == 0 {
+		g.mu.Unlock()
+		return
+	}
+	if g.none == nil {
+		g.none = make(chan struct{})
+	}
+	none := g.none
+	g.mu.Unlock()
+	<-none
+}
+
 // spawn runs work that belongs to the browser. A panic ends the browser, which
 // ends every incarnation with an event: none is left in an unknown state.
 func (b *browserProcess) spawn(what string, work func()) {
-	b.wg.Add(1)
+	b.work.add(1)
 	go func() {
-		defer b.wg.Done()
+		defer b.work.add(-1)
 		defer func() {
 			if r := recover(); r != nil {
 				b.log.Error("panic in the page host", "in", what, "panic", r)
@@ -162,7 +194,7 @@ func (b *browserProcess) watch() {
 	for _, p := range ended {
 		p.crash(protocol.ReasonBackendUnavailable, "the browser ended")
 	}
-	b.wg.Wait()
+	b.work.wait()
 }
 
 // end kills the browser and waits until nothing of it is left.

@@ -204,7 +204,7 @@ func (h *Host) Stop(ctx context.Context) error {
 			return err
 		}
 	}
-	b.wg.Wait()
+	b.work.wait()
 	if !polite || h.opts.Cookies == nil {
 		return nil
 	}

@@ -66,7 +66,7 @@ func here(t *testing.T, bugs ...protocol.Bug) func() chaos.Client {
 
 // triggers are the events of a gesture after which its page may stand still.
 var triggers = map[protocol.Method][]string{
-	protocol.MethodClick: {"mousemove", "mousedown"},
+	protocol.MethodClick: {"mousedown", "mousemove"},
 	protocol.MethodDrag:  {"mousedown", "mousemove"},
 	protocol.MethodType:  {"keydown", "input"},
 }
@@ -81,8 +81,13 @@ func crossings(rounds int) []chaos.Crossing {
 				rng := rand.New(rand.NewPCG(uint64(round), uint64(len(name))))
 				c := chaos.Crossing{Name: name, Hidden: kind == "hidden", Busy: chaos.Busy{Method: method, For: stillFor, Cross: kind == "cross",
 					Trigger: on[round%len(on)], Nth: 1, Spin: round%4 == 3}}
-				if method == protocol.MethodType || (method == protocol.MethodDrag && c.Trigger == "mousemove") {
-					c.Nth = 2 + rng.IntN(6) // in the middle
+				switch {
+				case method == protocol.MethodType:
+					c.Nth, c.Wait = 2+rng.IntN(6), -1 // the keys that follow are written already
+				case method == protocol.MethodDrag && c.Trigger == "mousemove":
+					c.Nth = 2 + rng.IntN(6)
+				case c.Trigger == "mousemove":
+					c.Wait = time.Duration(rng.IntN(10)) * time.Millisecond // behind it the element is looked at again
 				}
 				all = append(all, c)
 			}
