@@ -18,9 +18,8 @@ type Busy struct {
 	// Trigger and Nth: the event of the gesture after which it stands still.
 	Trigger string
 	Nth     int
-	// Wait is how long after that event, so that it is answered and what comes
-	// next is not; below 0: in its handler.
-	Wait time.Duration
+	// Moment is when it stands still.
+	Moment Moment
 	// For is how long.
 	For time.Duration
 	// Spin: it computes instead of waiting for the ledger.
@@ -28,6 +27,16 @@ type Busy struct {
 	// Cross: the gesture happens in a frame of another site.
 	Cross bool
 }
+
+// Moment is when a busy page stands still.
+type Moment string
+
+// The moments, all of one event.
+const (
+	BeforeIt Moment = "before" // in its handler, before that does anything
+	InIt     Moment = "in"     // in its handler, when that has done what it does
+	AfterIt  Moment = "after"  // when it was answered, so that what comes next is not
+)
 
 // Frame is the name of the frame in which the gesture of a busy page happens;
 // empty for the page itself.
@@ -58,7 +67,7 @@ const innerPage = `<!doctype html><html lang=en><title>inner</title><link rel=ic
 
 // gesture reports each event beside the other buttons, numbered, and stands still
 // at one of them. A pointer move to where the pointer is already comes from the
-// browser itself.
+// browser itself. What comes off the page is how a fence lets go what is held.
 const gesture = `{{with .Busy}}
 {{if eq .Method "drag"}}<div class=at role=img aria-label="{{.From}}" style="left:0;top:0;background:#ccc;user-select:none"></div>
 <div class=at role=img aria-label="{{.To}}" style="left:250px;top:120px;background:#eee;user-select:none"></div>
@@ -72,14 +81,20 @@ function still() {
 	x.send();
 	if ({{.Spin}}) { const t = performance.now(); while (performance.now() - t < {{.For.Milliseconds}}); }
 }
+const soon = new MessageChannel(); // timers of a hidden page run once a second
+soon.port1.onmessage = still;
 for (const kind of ['mousemove', 'mousedown', 'mouseup', 'click', 'keydown', 'keyup', 'input'])
 	addEventListener(kind, e => {
 		if (e.target.id === 'probe' || e.target.id === 'hide') return;
 		const at = e.clientX + ' ' + e.clientY;
 		if (kind === 'mousemove' && at === last) return;
 		if (kind.startsWith('mouse')) last = at;
-		report({{.Operation}}, kind + '#' + ++n, e.isTrusted);
-		if (kind === {{.Trigger}} && ++triggers === {{.Nth}}) {{if lt .Wait 0}}still(){{else}}setTimeout(still, {{.Wait.Milliseconds}}){{end}};
+		const off = e instanceof MouseEvent && (e.clientX < 0 || e.clientY < 0);
+		const now = kind === {{.Trigger}} && ++triggers === {{.Nth}};
+		if (now && {{.Moment}} === 'before') still();
+		report({{.Operation}}, (off ? 'off ' : '') + kind + '#' + ++n, e.isTrusted);
+		if (now && {{.Moment}} === 'in') still();
+		if (now && {{.Moment}} === 'after') soon.port2.postMessage(0);
 	}, true);
 </script>{{end}}`
 

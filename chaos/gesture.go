@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,13 +16,18 @@ type Crossing struct {
 	Busy
 	Name   string
 	Hidden bool // another tab of its window is in front
+	// Wait is how long the page has stood still when it is fenced.
+	Wait time.Duration
 }
 
 // Crossed is what came of a crossing.
 type Crossed struct {
 	Result
-	// Late is how many events of the gesture came after the fence had begun.
+	// Late is how many events of the gesture came after the fence had begun, but for
+	// those by which the fence lets go what is held.
 	Late int
+	// Generation is the one that it ended in: 2, or more where the barrier was missed.
+	Generation protocol.Generation
 }
 
 // typedLong is what is typed on a busy page.
@@ -39,14 +45,15 @@ func (c Crossing) Run(ctx context.Context, client Client, l *Ledger) (r Crossed)
 	defer func() {
 		w.finish(&r.Result, c.Operation, 1)
 		for _, e := range r.Entries {
-			if !fenced.IsZero() && e.Operation == string(c.Operation) && e.At.After(fenced) {
+			letGo := strings.HasPrefix(e.Part, "off ")
+			if !fenced.IsZero() && e.Operation == string(c.Operation) && e.At.After(fenced) && !letGo {
 				r.Late++
 			}
 		}
 		if r.Late > 0 && r.Said != string(protocol.StateUncertain) {
 			r.Violations = append(r.Violations, fmt.Sprintf("%s: %d of its events came after its fence had begun, and it is said to be %s", c.Operation, r.Late, r.Said))
 		}
-		r.Took = time.Since(began)
+		r.Took, r.Generation = time.Since(began), w.gen
 	}()
 	ctx, cancel := context.WithTimeout(ctx, 3*patience)
 	defer cancel()
@@ -77,6 +84,9 @@ func (c Crossing) cross(ctx context.Context, w *world) (fenced time.Time, err er
 	r.Arguments = c.arguments()
 	waiting.Go(func() { w.do(ctx, r) })
 	if err := w.ledger.Still(ctx, c.Name); err != nil {
+		return fenced, err
+	}
+	if err := pause(ctx, c.Wait); err != nil {
 		return fenced, err
 	}
 	fenced = time.Now()

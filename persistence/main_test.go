@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if err := flag.Set("rapid.checks", "40"); err != nil { // each opens stores; -rapid.checks asks for more
+	if err := flag.Set("rapid.checks", "25"); err != nil { // each opens stores; -rapid.checks asks for more
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)

@@ -204,18 +204,17 @@ func TestStrangeStore(t *testing.T) {
 // TestDamageFoundLater holds I7 for a table whose damage shows when it is read:
 // the store takes no more admissions, and is not opened anew.
 func TestDamageFoundLater(t *testing.T) {
-	dir := filled(t)
-	names, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
-	if err != nil {
+	dir := t.TempDir()
+	s := mustOpen(t, dir, Options{})
+	err := error(nil)
+	for i := range 7 {
+		err = errors.Join(err, s.PutCookies(fmt.Sprint("profile", i), incompressible(6<<10)))
+	}
+	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range names {
-		if info, err := os.Stat(name); err != nil || info.Size() < 20<<10 {
-			continue // what it begins with, which opening reads
-		}
-		flip(t, name, 0.05, 0.3) // the cookies come first
-	}
-	s := mustOpen(t, dir, Options{poll: 10 * time.Millisecond})
+	flip(t, fileOf(t, dir, "*.sst"), 0.05, 0.8) // what opening reads comes behind the cookies
+	s = mustOpen(t, dir, Options{poll: 10 * time.Millisecond})
 	for i := range 7 {
 		if _, _, err = s.Cookies(fmt.Sprint("profile", i)); err != nil {
 			break

@@ -183,7 +183,7 @@ func checkRecovered(t *testing.T, s *Store) {
 
 // TestPowerCut holds I1 against the loss of everything that was not synced.
 func TestPowerCut(t *testing.T) {
-	for seed := range uint64(24) {
+	for seed := range uint64(16) {
 		for _, what := range powerCut(t, seed, protocol.Seams{}) {
 			t.Errorf("seed %d lost %s", seed, what)
 		}

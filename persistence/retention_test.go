@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -157,19 +156,19 @@ func TestRetentionInNumbers(t *testing.T) {
 	now := time.UnixMilli(1_800_000_000_000)
 	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
 	put := func(owner string, n int, at time.Time) {
-		var wg sync.WaitGroup
-		for part := range 32 {
-			wg.Go(func() {
-				for i := part; i < n; i += 32 {
-					e := ending(owner, fmt.Sprint(at.Unix(), "-", i), protocol.StateApplied)
-					e.At = protocol.Time(at.UnixMilli())
-					if err := s.Finish(e); err != nil {
-						t.Error(err)
-					}
+		r := s.do(&job{build: func(tx *tx) error {
+			for i := range n {
+				id := operationID{protocol.OwnerID(owner), protocol.OperationID(fmt.Sprint(at.Unix(), "-", i))}
+				rec := operation{Hash: make([]byte, 32), Finished: protocol.Time(at.UnixMilli()), Receipt: &protocol.Receipt{State: protocol.StateApplied}}
+				if err := tx.finish(id, rec, "receipt"); err != nil {
+					return err
 				}
-			})
+			}
+			return nil
+		}})
+		if r.err != nil {
+			t.Fatal(r.err)
 		}
-		wg.Wait()
 	}
 	count := func(prefix byte, owner protocol.OwnerID) (n int) {
 		h, err := s.borrow()

@@ -91,7 +91,6 @@ type Record struct {
 	Generation  Generation `json:"generation"`
 	Preview     bool       `json:"preview"` // frames can be had
 	HeldBy      OwnerID    `json:"held_by,omitempty"`
-	Epoch       Epoch      `json:"epoch"`
 	Viewport    *Viewport  `json:"viewport,omitempty"`
 	Dialog      *Dialog    `json:"dialog,omitempty"`
 	Created     Time       `json:"created"`

@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -229,7 +230,7 @@ func (b *Broker) Demand(_ context.Context, c protocol.Caller, d protocol.Demand)
 
 // Status implements protocol.Handler.
 func (b *Broker) Status(_ context.Context, _ protocol.Caller) protocol.Status {
-	s := protocol.Status{Version: b.Version, Resources: map[string]int{}, Store: "ok", Goroutines: runtime.NumGoroutine(), Browser: b.HostState(), LateResults: b.Late()}
+	s := protocol.Status{Version: b.Version, Process: os.Getpid(), Resources: map[string]int{}, Store: "ok", Goroutines: runtime.NumGoroutine(), Browser: b.HostState(), LateResults: b.Late()}
 	if why, message := b.Store.Health(); why != "" {
 		s.Store, s.Message = string(why), message
 	}

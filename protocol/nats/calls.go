@@ -33,12 +33,22 @@ func (c *Client) DoRaw(ctx context.Context, raw []byte) (protocol.Receipt, error
 // write sends a write. Of r only the method and the deadline count, which say
 // how long it can take.
 func (c *Client) write(ctx context.Context, r protocol.Request, raw []byte) (protocol.Receipt, error) {
+	r.DeadlineMS = inRange(r.DeadlineMS)
 	queue, run := protocol.Deadline(r)
 	within := queue + run
 	if r.DeadlineMS > 0 {
-		within = min(run, protocol.MaxDeadline)
+		within = run
 	}
 	return c.receipt(ctx, question{pattern: SubjectDo, changes: true, within: within, margin: clientMargin}, raw)
+}
+
+// inRange leaves a deadline that is none to the daemon to refuse: it must not
+// make the request come too late for that.
+func inRange(ms int64) int64 {
+	if ms < 0 || ms > protocol.MaxDeadline.Milliseconds() {
+		return 0
+	}
+	return ms
 }
 
 // Cancel asks that an operation of this owner stops, and returns what came of it.
@@ -61,6 +71,7 @@ func (c *Client) Read(ctx context.Context, r protocol.ReadRequest) (protocol.Rea
 	if err != nil {
 		return protocol.ReadReply{Problem: problemOf(protocol.ReasonBadArguments, "The arguments are not JSON: %v.", err)}, nil
 	}
+	r.DeadlineMS = inRange(r.DeadlineMS)
 	q := question{pattern: SubjectRead, within: protocol.DeadlineOfRead(r), margin: clientMargin}
 	reply, image, p := ask[protocol.ReadReply](ctx, c, q, raw)
 	if p != nil {

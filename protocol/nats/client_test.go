@@ -125,6 +125,13 @@ func TestBadMessages(t *testing.T) {
 	if r, err := c.Read(limited(t), protocol.ReadRequest{Resource: "pg_1", Method: "\xff"}); err != nil || r.Problem == nil || r.Problem.Reason != protocol.ReasonNotText {
 		t.Errorf("a look that is no text: %+v %v", r, err)
 	}
+	for _, ms := range []int64{-1, 1 << 62, 9_223_372_036_854_775_807} {
+		far := reload("op-far")
+		far.DeadlineMS = ms
+		if rc, err := c.Do(limited(t), far); err != nil || rc.Reason != protocol.ReasonBadRequest {
+			t.Errorf("a deadline of %d ms: %+v %v", ms, rc, err)
+		}
+	}
 	applied(t, c, "op-4")
 }
 

@@ -98,7 +98,7 @@ func (h *Host) Start(ctx context.Context) (down <-chan struct{}, err error) {
 		return b.down, nil
 	}
 	o := h.opts
-	bin, err := findBrowser(o.Browser)
+	bin, err := FindBrowser(o.Browser)
 	if err != nil {
 		return nil, err
 	}

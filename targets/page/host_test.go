@@ -411,7 +411,7 @@ func TestStartReapsAnEarlierBrowser(t *testing.T) {
 	if err := prepareDirs(within(t), o, id); err != nil {
 		t.Fatal(err)
 	}
-	bin, err := findBrowser("")
+	bin, err := FindBrowser("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -481,7 +481,7 @@ func TestMissingBrowserIsNamed(t *testing.T) {
 			t.Errorf("%s: %v", c.browser, err)
 		}
 	}
-	if bin, err := findBrowser("chromium"); err != nil || bin != "/usr/lib/chromium/chromium" {
+	if bin, err := FindBrowser("chromium"); err != nil || bin != "/usr/lib/chromium/chromium" {
 		t.Errorf("the command chromium is %q, %v", bin, err)
 	}
 }

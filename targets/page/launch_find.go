@@ -29,9 +29,9 @@ var browserCommands = []string{
 	"chromium-headless-shell", "chrome-headless-shell", "headless_shell",
 }
 
-// findBrowser returns the path of a browser's binary: the one that is named, or
+// FindBrowser returns the path of a browser's binary: the one that is named, or
 // the first of the usual places.
-func findBrowser(named string) (string, error) {
+func FindBrowser(named string) (string, error) {
 	if named != "" {
 		path, err := exec.LookPath(named)
 		if err != nil {

@@ -12,42 +12,27 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"reins/targets/page"
 )
 
 // nobody is the uid under which the sandbox is tried when root asks: the browser
 // never runs as root either.
 const nobody = 65534
 
-// browserPlaces are where a Chromium is looked for, the binaries before the
-// scripts that start them.
-var browserPlaces = []string{
-	"/usr/lib/chromium/chromium", "/usr/lib/chromium-browser/chromium-browser",
-	"/opt/google/chrome/chrome", "chromium", "chromium-browser", "google-chrome",
-}
-
 func checkBrowser(ctx context.Context, named string) row {
 	const install = "apt-get install chromium chromium-sandbox, or name one with --browser"
-	places := browserPlaces
-	if named != "" {
-		places = []string{named}
+	path, err := page.FindBrowser(named)
+	if err != nil {
+		return row{"browser", rowBad, err.Error(), install}
 	}
-	for _, place := range places {
-		path, err := exec.LookPath(place)
-		if err != nil {
-			continue
-		}
-		ctx, stop := context.WithTimeout(ctx, checkDeadline)
-		defer stop()
-		version, err := exec.CommandContext(ctx, path, "--version").Output()
-		if err != nil {
-			return row{"browser", rowBad, fmt.Sprintf("%s does not run: %v", path, err), install}
-		}
-		return row{Name: "browser", Verdict: rowOK, Found: path + ", " + strings.TrimSpace(string(version))}
+	ctx, stop := context.WithTimeout(ctx, checkDeadline)
+	defer stop()
+	version, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return row{"browser", rowBad, fmt.Sprintf("%s does not run: %v", path, err), install}
 	}
-	if named != "" {
-		return row{"browser", rowBad, named + " is no program", install}
-	}
-	return row{"browser", rowBad, "no Chromium or Chrome was found", install}
+	return row{Name: "browser", Verdict: rowOK, Found: path + ", " + strings.TrimSpace(string(version))}
 }
 
 // checkSandbox makes a user namespace as an ordinary user, which is what the

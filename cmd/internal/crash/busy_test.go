@@ -64,32 +64,31 @@ func here(t *testing.T, bugs ...protocol.Bug) func() chaos.Client {
 	}
 }
 
-// triggers are the events of a gesture after which its page may stand still.
-var triggers = map[protocol.Method][]string{
-	protocol.MethodClick: {"mousedown", "mousemove"},
-	protocol.MethodDrag:  {"mousedown", "mousemove"},
-	protocol.MethodType:  {"keydown", "input"},
+// at is where in a gesture its page may stand still.
+type at struct {
+	trigger     string
+	least, more int // which of these events: least, and up to more after it
+	moment      chaos.Moment
+}
+
+var moments = map[protocol.Method][]at{
+	protocol.MethodClick: {{"mousedown", 1, 0, chaos.AfterIt}, {"click", 1, 0, chaos.BeforeIt}, {"mousedown", 1, 0, chaos.BeforeIt}},
+	protocol.MethodDrag:  {{"mousemove", 2, 6, chaos.BeforeIt}, {"mousedown", 1, 0, chaos.AfterIt}, {"mouseup", 1, 0, chaos.BeforeIt}},
+	protocol.MethodType:  {{"keydown", 2, 6, chaos.InIt}, {"input", 2, 6, chaos.BeforeIt}, {"keydown", 2, 6, chaos.BeforeIt}},
 }
 
 // crossings are rounds of each gesture on each kind of busy page.
 func crossings(rounds int) []chaos.Crossing {
 	var all []chaos.Crossing
 	for round := range rounds {
-		for method, on := range triggers {
-			for _, kind := range []string{"plain", "cross", "hidden"} {
-				name := fmt.Sprintf("busy-%s-%s-%d", method, kind, round)
-				rng := rand.New(rand.NewPCG(uint64(round), uint64(len(name))))
-				c := chaos.Crossing{Name: name, Hidden: kind == "hidden", Busy: chaos.Busy{Method: method, For: stillFor, Cross: kind == "cross",
-					Trigger: on[round%len(on)], Nth: 1, Spin: round%4 == 3}}
-				switch {
-				case method == protocol.MethodType:
-					c.Nth, c.Wait = 2+rng.IntN(6), -1 // the keys that follow are written already
-				case method == protocol.MethodDrag && c.Trigger == "mousemove":
-					c.Nth = 2 + rng.IntN(6)
-				case c.Trigger == "mousemove":
-					c.Wait = time.Duration(rng.IntN(10)) * time.Millisecond // behind it the element is looked at again
-				}
-				all = append(all, c)
+		for method, in := range moments {
+			for i, kind := range []string{"plain", "cross", "hidden"} {
+				rng := rand.New(rand.NewPCG(uint64(round), uint64(i)))
+				a := in[(round+i)%len(in)]
+				all = append(all, chaos.Crossing{Name: fmt.Sprintf("busy-%s-%s-%d", method, kind, round), Hidden: kind == "hidden",
+					Wait: time.Duration(rng.IntN(200)) * time.Millisecond,
+					Busy: chaos.Busy{Method: method, For: stillFor, Cross: kind == "cross", Trigger: a.trigger, Nth: a.least + rng.IntN(a.more+1),
+						Moment: a.moment, Spin: round%4 == 3}})
 			}
 		}
 	}
@@ -117,7 +116,7 @@ func TestBusyPagesCrossAFence(t *testing.T) {
 		workers.Go(func() {
 			for c := range work {
 				r := c.Run(t.Context(), client, l)
-				t.Logf("%s (%s#%d) → %s, %d events late, in %v", c.Name, c.Trigger, c.Nth, r.Said, r.Late, r.Took.Round(100*time.Millisecond))
+				t.Logf("%s (%s %s#%d) → %s, %d events late, generation %d, in %v", c.Name, c.Moment, c.Trigger, c.Nth, r.Said, r.Late, r.Generation, r.Took.Round(100*time.Millisecond))
 				mu.Lock()
 				late[c.Method] += r.Late
 				said[r.Said]++
@@ -136,7 +135,7 @@ func TestBusyPagesCrossAFence(t *testing.T) {
 	close(stop)
 	beside.Wait()
 	t.Logf("%d crossings, said: %v; late events: %v", len(todo), said, late)
-	for method := range triggers {
+	for method := range moments {
 		if late[method] == 0 {
 			t.Errorf("%s: nothing of it ever came late, so that the crossings show nothing", method)
 		}
