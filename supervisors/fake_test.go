@@ -41,6 +41,24 @@ type browser struct {
 // fakePage is a tab: it lives on between incarnations.
 type fakePage struct {
 	gen protocol.Generation // of the session that may write
+	inc *fakeIncarnation    // that session
+}
+
+// end ends the page's session, with last words if there are any. mu is held.
+func (p *fakePage) end(last *targets.Event) {
+	i := p.inc
+	if i == nil {
+		return
+	}
+	p.inc = nil
+	if last != nil {
+		select {
+		case i.events <- *last:
+		default:
+		}
+	}
+	close(i.over)
+	close(i.events)
 }
 
 func newBrowser() *browser {
@@ -67,10 +85,14 @@ func (b *browser) Start(context.Context) (<-chan struct{}, error) {
 func (b *browser) kill() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.down != nil {
-		close(b.down)
-		b.down, b.pages = nil, map[protocol.ResourceID]*fakePage{}
+	if b.down == nil {
+		return
 	}
+	close(b.down)
+	for _, p := range b.pages {
+		p.end(&targets.Event{Kind: targets.EventCrashed, Reason: protocol.ReasonBackendUnavailable, Message: "the browser ended"})
+	}
+	b.down, b.pages = nil, map[protocol.ResourceID]*fakePage{}
 }
 
 // Stop implements targets.Host.
@@ -84,7 +106,10 @@ func (b *browser) Destroy(_ context.Context, r protocol.ResourceID) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.destroys++
-	delete(b.pages, r)
+	if p := b.pages[r]; p != nil {
+		p.end(nil)
+		delete(b.pages, r)
+	}
 	return nil
 }
 
@@ -102,6 +127,9 @@ func (b *browser) Attach(_ context.Context, s targets.Spec) (targets.Incarnation
 		}
 	}
 	p, loaded := b.pages[s.Resource], false
+	if p != nil {
+		p.end(nil)
+	}
 	if p == nil || s.Fresh {
 		p, loaded = &fakePage{}, true
 		b.pages[s.Resource] = p
@@ -110,8 +138,8 @@ func (b *browser) Attach(_ context.Context, s targets.Spec) (targets.Incarnation
 		return nil, false, fmt.Errorf("g%d was attached before g%d", p.gen, s.Generation)
 	}
 	p.gen = s.Generation
-	i := &fakeIncarnation{browser: b, page: p, spec: s, events: make(chan targets.Event, 8), over: make(chan struct{})}
-	return i, loaded, nil
+	p.inc = &fakeIncarnation{browser: b, page: p, spec: s, events: make(chan targets.Event, 8), over: make(chan struct{})}
+	return p.inc, loaded, nil
 }
 
 // fakeIncarnation is a session with a page.
@@ -119,7 +147,6 @@ type fakeIncarnation struct {
 	browser *browser
 	page    *fakePage
 	spec    targets.Spec
-	once    sync.Once
 	events  chan targets.Event
 	over    chan struct{}
 }
@@ -165,12 +192,11 @@ func (i *fakeIncarnation) Frames(ctx context.Context, _ int, _ func(protocol.Fra
 
 // Revoke ends the session's right to write, under the mutex of the writes.
 func (i *fakeIncarnation) Revoke(context.Context) error {
-	i.once.Do(func() {
-		i.browser.mu.Lock()
-		defer i.browser.mu.Unlock()
-		close(i.over)
-		close(i.events)
-	})
+	i.browser.mu.Lock()
+	defer i.browser.mu.Unlock()
+	if i.page.inc == i {
+		i.page.end(nil)
+	}
 	return nil
 }
 
@@ -194,13 +220,8 @@ func (i *fakeIncarnation) Events() <-chan targets.Event { return i.events }
 func (i *fakeIncarnation) crash() {
 	i.browser.mu.Lock()
 	defer i.browser.mu.Unlock()
-	select {
-	case <-i.over:
-	default:
-		select {
-		case i.events <- targets.Event{Kind: targets.EventCrashed, Reason: protocol.ReasonRendererCrashed, Message: "planted"}:
-		default:
-		}
+	if i.page.inc == i {
+		i.page.end(&targets.Event{Kind: targets.EventCrashed, Reason: protocol.ReasonRendererCrashed, Message: "planted"})
 	}
 }
 

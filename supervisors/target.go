@@ -260,8 +260,8 @@ func (a *targetActor) revokeOld(c RevokeOld) {
 			}
 		}
 		a.pass(protocol.StepFenceRevoked)
-		return Revoked{Gen: c.Gen}
-	}, func(string) any { return Revoked{Gen: c.Gen} })
+		return Revoked(c)
+	}, func(string) any { return Revoked(c) })
 }
 
 func (a *targetActor) stopIncarnation() {

@@ -42,10 +42,9 @@ func (t *Tree) HostState() string {
 
 // messages of the host's supervisor
 type (
-	begin     struct{ reply chan error }
-	openNew   struct{ record protocol.Record }
-	toTargets struct{ ev TargetEvent }
-	stopTree  struct{ reply chan struct{} }
+	begin    struct{ reply chan error }
+	openNew  struct{ record protocol.Record }
+	stopTree struct{ reply chan struct{} }
 	// PanicHost makes the host's supervisor panic in its mailbox: a fault to inject.
 	PanicHost struct{ Why string }
 )
@@ -293,7 +292,7 @@ func (a *hostActor) perform(c HostCommand) {
 	case TellDown:
 		a.all(HostDown{})
 	case TellFailed:
-		a.all(HostFailed{Reason: c.Reason, Message: c.Message})
+		a.all(HostFailed(c))
 	case WakeHost:
 		self, root := a.self, a.root
 		a.timer = time.AfterFunc(c.After, func() { root.Send(self, HostWoke{Timer: c.Timer}) })
@@ -327,7 +326,7 @@ func (a *hostActor) start(c StartHost) {
 		}
 		root.Send(self, Started{Life: c.Life, OK: true})
 		<-down
-		root.Send(self, Ended{Life: c.Life})
+		root.Send(self, Ended(c))
 	})
 }
 

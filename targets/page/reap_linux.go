@@ -103,7 +103,8 @@ func killGroup(pid int) {
 }
 
 // leftovers lists the living processes of this profile's browsers: the recorded
-// one, and every one that names the profile in its arguments.
+// one, and every one that names the profile, or the place of its crash reports,
+// in its arguments.
 func leftovers(o Options) []int {
 	var pids []int
 	if b, err := os.ReadFile(recordPath(o)); err == nil {
@@ -124,7 +125,8 @@ func leftovers(o Options) []int {
 			continue
 		}
 		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err == nil && namesProfile(args, o.ProfileDir) && alive(pid) {
+		ours := namesProfile(args, o.ProfileDir) || bytes.Contains(args, []byte("--database="+homeDir(o)+"/"))
+		if err == nil && ours && alive(pid) {
 			pids = append(pids, pid)
 		}
 	}

@@ -82,7 +82,7 @@ func (b *bench) clicks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var ours, theirs, own, resolve, settle, input, persist samples
+	var ours, theirs, own, resolve, settle, input samples
 	for i := range b.Clicks + 10 {
 		began := time.Now()
 		rc, err := b.do(ctx, protocol.Request{Resource: id, Generation: o.Generation, Method: protocol.MethodClick}, map[string]any{"locator": map[string]any{"ref": ref}})
@@ -99,7 +99,6 @@ func (b *bench) clicks(ctx context.Context) error {
 			t := rc.Timing
 			ours, theirs = append(ours, took), append(theirs, rawTook)
 			resolve, settle, input = append(resolve, us(t.ResolveUS)), append(settle, us(t.SettleUS)), append(input, us(t.InputUS))
-			persist = append(persist, us(t.PersistUS))
 			own = append(own, took-us(t.ResolveUS)-us(t.SettleUS)-us(t.InputUS))
 		}
 	}
