@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/token"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -188,7 +189,7 @@ func limitWords(name string, value constant.Value, duration bool) string {
 	switch {
 	case duration:
 		return durationWords(time.Duration(n))
-	case strings.Contains(name, "Bytes") || name == "ObservationMax":
+	case strings.Contains(name, "Bytes") || slices.Contains([]string{"ObservationMax", "MaxPayload", "MaxPending"}, name):
 		return byteWords(n)
 	}
 	return strconv.FormatInt(n, 10)
