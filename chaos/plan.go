@@ -36,8 +36,10 @@ type Plan struct {
 	Queued   bool // another operation waits behind it
 	Twice    bool // it is sent twice at once
 	WarmUp   int  // operations before it
-	Politely bool // the second daemon is stopped, not killed
-	Bugs     []protocol.Bug
+	Politely bool // the last daemon is stopped, not killed
+	// Relapse is a step at which the daemon dies once more, when it comes back.
+	Relapse protocol.Step
+	Bugs    []protocol.Bug
 }
 
 // typed is what an operation under test types.
@@ -76,6 +78,9 @@ func PlanFor(step protocol.Step, seed uint64) Plan {
 	if p.Fence != "" && step != protocol.StepFenceBarrier {
 		p.Fence = []Trigger{ByRenderer, ByBrowser, ByRestart}[rng.IntN(3)]
 	}
+	if rng.IntN(4) == 0 {
+		p.Relapse = []protocol.Step{protocol.StepFencePersisted, protocol.StepFenceAttached}[rng.IntN(2)]
+	}
 	return p
 }
 
@@ -95,6 +100,9 @@ func (p Plan) String() string {
 	}
 	if p.Fence != "" {
 		s += ", fence by " + string(p.Fence)
+	}
+	if p.Relapse != "" {
+		s += ", again at " + string(p.Relapse)
 	}
 	return s
 }

@@ -20,7 +20,8 @@ const held = 1200 * time.Millisecond
 //  1. warm up;
 //  2. send the operation under test, and for a step of a fence have the page
 //     fenced in the middle of it; the daemon dies;
-//  3. see that nothing of it is left, and start it again;
+//  3. see that nothing of it is left, and start it again; in some plans it dies
+//     once more while it comes back;
 //  4. ask for the receipts, send the same again, see that the page works, ask again;
 //  5. end the daemon once more, and compare everything with the ledger.
 func Run(ctx context.Context, sys System, l *Ledger, p Plan) (r Result) {
@@ -69,6 +70,11 @@ func (p Plan) run(ctx context.Context, w *world, url string, r *Result) error {
 	r.Happened = w.happened(w.id("t"))
 	if least, most := p.Happened(); r.Happened < least || r.Happened > most {
 		r.Violations = append(r.Violations, fmt.Sprintf("%s: killed at %s the ledger has %d parts of it, and should have %d to %d", w.id("t"), p.Step, r.Happened, least, most))
+	}
+	if p.Relapse != "" {
+		if err := p.relapse(ctx, w, r); err != nil {
+			return err
+		}
 	}
 	if err := p.resume(ctx, w, r); err != nil {
 		return err
@@ -176,6 +182,25 @@ func (p Plan) fence(ctx context.Context, w *world, stop *Held) (func(), error) {
 		}
 	}
 	return broken, err
+}
+
+// relapse has the daemon die once more while the page comes back, perhaps before
+// it serves.
+func (p Plan) relapse(ctx context.Context, w *world, r *Result) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := w.sys.Start(ctx, Faults{Crash: p.Relapse, Armed: true, Bugs: p.Bugs}); err != nil {
+		w.h.Note("again: %v", err)
+	}
+	select {
+	case <-w.sys.Died():
+	case <-ctx.Done():
+		return fmt.Errorf("the daemon did not die again at %s", p.Relapse)
+	}
+	w.h.Note("the daemon is dead again, killed at %s", p.Relapse)
+	var err error
+	r.Orphans, err = w.ended(ctx)
+	return err
 }
 
 // resume starts the daemon again and asks it about everything.

@@ -49,6 +49,8 @@ type Faults struct {
 	Crash protocol.Step
 	// Operation restricts Crash to passes of this operation; empty for all.
 	Operation protocol.OperationID
+	// Armed: passes count from the start, and Arm is not waited for.
+	Armed bool
 	// Nth is which pass it is, from 1.
 	Nth int
 	// After is how long after the pass it dies; meanwhile all goes on.

@@ -95,6 +95,7 @@ func FuzzMarks(f *testing.F) {
 	whole := make([]byte, marksBytes)
 	copy(whole, marksHead("boot", 5))
 	f.Add(whole[:64], 0)
+	f.Add(whole[:64], marksBytes)
 	f.Add([]byte(marksMagic+"12345678\xff\xff"), marksBytes)
 	f.Fuzz(func(t *testing.T, head []byte, size int) {
 		b := make([]byte, min(max(size, len(head)), marksBytes))

@@ -116,6 +116,8 @@ func (s *targetStep) crash(why protocol.Reason, message string) {
 		// releases of ours, but no operation; it goes the same way.
 		s.fresh = true
 		s.fence()
+	case PhaseSettling:
+		s.do(SettleOld{Gen: s.gen}) // the scope that was asked may be the one that died
 	}
 }
 

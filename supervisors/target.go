@@ -56,7 +56,8 @@ type Shared struct {
 type targetActor struct {
 	*Shared
 	id       protocol.ResourceID
-	reserve  protocol.Epoch
+	reserve  protocol.Epoch // what the store had reserved
+	spent    atomic.Uint64  // the highest epoch of this life
 	opening  bool
 	st       Target
 	host     *actor.PID // the host's supervisor
@@ -142,18 +143,14 @@ func (a *targetActor) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, 
 }
 
 func (a *targetActor) spawnScope(ctx actor.Context) {
-	// A scope that died may have used epochs of its reserve: the next starts above it.
-	reserve := a.reserve
-	if a.scope != nil {
-		reserve += 2 * protocol.EpochReserve
-	}
-	a.scope = ctx.Spawn(scope.Props(scope.Config{Resource: a.id, Reserve: reserve, Opening: a.opening && a.scope == nil,
+	// The next scope starts above whatever the one that died has used.
+	reserve := max(a.reserve, protocol.Epoch(a.spent.Load()))
+	a.scope = ctx.Spawn(scope.Props(scope.Config{Resource: a.id, Reserve: reserve, Opening: a.opening && a.scope == nil, Spent: &a.spent,
 		Store: a.Scopes, Publisher: a.Publisher, Supervisor: a.self, Seams: a.Seams, Limits: a.Limits, Logger: a.Logger, Running: a.Running,
 		OnLate: func() { a.Late.Add(1) },
 		OnHeld: func(o protocol.OwnerID) {
 			a.Directory.Update(a.id, func(e *broker.Entry) { e.Record.HeldBy = o })
 		}}))
-	a.reserve = reserve
 	a.Directory.Update(a.id, func(e *broker.Entry) { e.Scope = a.scope })
 }
 

@@ -11,7 +11,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"reins/actors/broker"
+	"reins/actors/mailbox"
 	"reins/actors/scope"
+	"reins/actors/target"
 	"reins/protocol"
 	"reins/targets"
 )
@@ -52,7 +54,7 @@ type (
 // NewSystem makes the process's one actor system; only the library's warnings reach the log.
 func NewSystem(log *slog.Logger) *actor.ActorSystem {
 	s := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(quiet{log.Handler()}) }))
-	scope.AnswerDeadLetters(s)
+	mailbox.AnswerDeadLetters(s, scope.TurnAway, target.TurnAway)
 	return s
 }
 

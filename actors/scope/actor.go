@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"reins/actors/mailbox"
 	"reins/actors/target"
 	"reins/protocol"
 	"reins/targets"
@@ -83,6 +85,9 @@ type Config struct {
 	Resource   protocol.ResourceID
 	Reserve    protocol.Epoch // what the store had reserved
 	Opening    bool
+	// Spent is told the highest epoch that was used or asked to be reserved, so
+	// that the next scope of this resource starts above it.
+	Spent *atomic.Uint64
 	Store      Store
 	Publisher  protocol.Publisher
 	Supervisor *actor.PID
@@ -99,11 +104,14 @@ type Config struct {
 
 // Props returns how to spawn the actor.
 func Props(c Config) *actor.Props {
+	if c.Spent == nil {
+		c.Spent = new(atomic.Uint64) // nobody comes after it
+	}
 	return actor.PropsFromProducer(func() actor.Actor {
 		return &shell{Config: c, st: New(c.Resource, c.Reserve, c.Opening, c.Limits, c.Seams.Planted),
 			replies: map[Key]chan<- Answer{}, told: map[uint64]chan<- *protocol.Problem{},
 			looks: map[uint64]chan<- Looked{}, minted: map[uint64]mint{}}
-	}, actor.WithMailbox(newMailbox))
+	}, actor.WithMailbox(mailbox.Answering(TurnAway)))
 }
 
 type mint struct {
@@ -147,7 +155,7 @@ func (a *shell) Receive(ctx actor.Context) {
 		a.self, a.root = ctx.Self(), ctx.ActorSystem().Root
 	}
 	if a.dead {
-		turnAway(ctx.Message())
+		TurnAway(ctx.Message())
 		return
 	}
 	defer func() {
@@ -211,6 +219,7 @@ func newToken() protocol.Token {
 
 func (a *shell) step(ev Event) {
 	out := Step(&a.st, time.Now(), ev)
+	a.Spent.Store(max(a.Spent.Load(), uint64(a.st.highest())))
 	for i, c := range out {
 		a.undone = out[i:]
 		a.perform(c)

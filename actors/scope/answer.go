@@ -240,3 +240,12 @@ func (s *State) NextDeadline() time.Time {
 	}
 	return next
 }
+
+// highest is the highest epoch that was used, or asked to be reserved.
+func (s *State) highest() protocol.Epoch {
+	h := max(s.epoch, s.reserve, s.asked)
+	if s.run != nil {
+		h = max(h, s.run.reserve)
+	}
+	return h
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"reins/actors/mailbox"
 	"reins/actors/target"
 	"reins/protocol"
 	"reins/targets"
@@ -22,7 +23,7 @@ const patience = 20 * time.Second
 // system is the one actor system of these tests.
 var system = sync.OnceValue(func() *actor.ActorSystem {
 	s := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
-	AnswerDeadLetters(s)
+	mailbox.AnswerDeadLetters(s, TurnAway, target.TurnAway)
 	return s
 })
 

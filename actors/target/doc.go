@@ -10,6 +10,7 @@
 //	I1  No adapter call runs in a mailbox.
 //	I2  A panic of the adapter ends this incarnation ([Crashed]), never the process.
 //	I3  A call that panicked is not answered: its operation gets its outcome by the fence.
+//	I4  A call that came after the end is answered: nothing of it happened.
 //
 // Imported by scope, supervisors and cmd.
 package target

@@ -10,6 +10,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"reins/actors/mailbox"
 	"reins/protocol"
 	"reins/targets"
 )
@@ -62,13 +63,21 @@ type Config struct {
 
 // Props returns how to spawn the actor.
 func Props(c Config) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor { return &incarnation{Config: c} })
+	return actor.PropsFromProducer(func() actor.Actor { return &incarnation{Config: c} }, actor.WithMailbox(mailbox.Answering(TurnAway)))
 }
 
-type incarnation struct {
-	Config
-	stopped bool
+// TurnAway answers what an incarnation that is over did not receive: nothing of
+// it was looked for, and no byte of it was written.
+func TurnAway(m any) {
+	switch m := m.(type) {
+	case Prepare:
+		m.Done(targets.Prepared{}, &protocol.Problem{Reason: protocol.ReasonRestoring, Message: protocol.ReasonRestoring.Sentence()}, 0)
+	case Run:
+		m.Done(targets.Outcome{State: protocol.StateRefused, Reason: protocol.ReasonFenced, LastDone: -1})
+	}
 }
+
+type incarnation struct{ Config }
 
 // Receive implements actor.Actor.
 func (a *incarnation) Receive(ctx actor.Context) {
@@ -76,28 +85,22 @@ func (a *incarnation) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		a.work(root, "events", func() { a.pump(root) })
-	case *actor.Stopping:
-		a.stopped = true
 	case Panic:
 		panic(m.Why)
 	case Prepare:
-		if !a.stopped {
-			a.work(root, "prepare "+string(m.Call.Method), func() {
-				began := time.Now()
-				c, cancel := context.WithDeadline(m.Context, m.Until)
-				defer cancel()
-				p, problem := a.Incarnation.Prepare(c, m.Call)
-				m.Done(p, problem, time.Since(began))
-			})
-		}
+		a.work(root, "prepare "+string(m.Call.Method), func() {
+			began := time.Now()
+			c, cancel := context.WithDeadline(m.Context, m.Until)
+			defer cancel()
+			p, problem := a.Incarnation.Prepare(c, m.Call)
+			m.Done(p, problem, time.Since(began))
+		})
 	case Run:
-		if !a.stopped {
-			a.work(root, "run "+string(m.Call.Method), func() {
-				c, cancel := context.WithDeadline(m.Context, m.Until)
-				defer cancel()
-				m.Done(a.Incarnation.Run(c, m.Call, m.Prepared, m.Permit))
-			})
-		}
+		a.work(root, "run "+string(m.Call.Method), func() {
+			c, cancel := context.WithDeadline(m.Context, m.Until)
+			defer cancel()
+			m.Done(a.Incarnation.Run(c, m.Call, m.Prepared, m.Permit))
+		})
 	}
 }
 

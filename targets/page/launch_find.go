@@ -75,12 +75,12 @@ func browserBinary(path string) (string, error) {
 	}
 	name := filepath.Base(path)
 	beside := filepath.Dir(real)
-	for _, c := range []string{
-		filepath.Join("/usr/lib/chromium", name),
-		filepath.Join("/usr/lib", name, name),
-		filepath.Join("/usr/lib64", name, name),
-		filepath.Join(beside, "chrome"),
-	} {
+	places := []string{filepath.Join(beside, "chrome")}
+	if beside == "/usr/bin" || beside == "/bin" {
+		// A distribution's wrapper; another script of that name may start anything.
+		places = []string{filepath.Join("/usr/lib/chromium", name), filepath.Join("/usr/lib", name, name), filepath.Join("/usr/lib64", name, name)}
+	}
+	for _, c := range places {
 		if script, err := isScript(c); err == nil && !script {
 			return c, nil
 		}

@@ -48,8 +48,6 @@ var baseFlags = []string{
 	"--disable-component-extensions-with-background-pages",
 	"--disable-component-update",
 	"--disable-crash-reporter",
-	// Its handler is a process of its own group that can hang over a renderer it dumps.
-	"--disable-crashpad-for-testing",
 	"--disable-default-apps",
 	"--disable-domain-reliability",
 	"--disable-field-trial-config",

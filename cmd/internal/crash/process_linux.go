@@ -117,6 +117,9 @@ func (c *child) listen(out io.Reader) {
 }
 
 func environment(f chaos.Faults, armed string) []string {
+	if f.Armed {
+		armed = ""
+	}
 	env := []string{"REINS_CRASH_ARMED=" + armed}
 	if f.Crash != "" {
 		env = append(env, fmt.Sprintf("REINS_CRASH=%s:%d", f.Crash, max(1, f.Nth)), "REINS_CRASH_OP="+string(f.Operation),
