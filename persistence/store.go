@@ -129,18 +129,22 @@ func (s *Store) giveBack(h *handle) (gone bool) {
 
 // publish puts a handle into use, and ends the one that was; nil closes the store.
 func (s *Store) publish(h *handle) error {
-	if h != nil {
-		go h.write() // it recovers from panics itself, and h.stop waits for it
-	}
 	s.mu.Lock()
+	if s.closed && h != nil {
+		s.mu.Unlock()
+		return closeWithin(h)
+	}
 	old := s.handle
-	s.handle = h
+	s.handle, s.closed = h, h == nil
 	if old != nil {
 		if old.retired = true; old.readers == 0 {
 			close(old.idle)
 		}
 	}
 	s.mu.Unlock()
+	if h != nil {
+		go h.write() // it recovers from panics itself, and h.stop waits for it
+	}
 	if old == nil {
 		return nil
 	}
@@ -169,7 +173,12 @@ func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {
 		close(s.stop)
-		<-s.kept
+		timer := time.NewTimer(closeDeadline)
+		defer timer.Stop()
+		select {
+		case <-s.kept:
+		case <-timer.C: // it opens the database at a disk that hangs; what it opens later it closes
+		}
 		err = s.publish(nil)
 		if err = errors.Join(err, s.place.lock.release()); err != nil {
 			err = fmt.Errorf("close the store: %w", err)

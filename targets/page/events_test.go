@@ -79,7 +79,7 @@ func TestTitleAndAddressOfADocumentAreTold(t *testing.T) {
 	eval(t, p, "history.pushState({}, '', '/pushed?token=abcdef0123456789#x'), document.title = 'second'")
 	eventually(t, "both are confirmed", func() bool {
 		snap := p.Snapshot()
-		return snap.Title == "second" && len(snap.URL) > len(s.URL) && snap.URL[:len(s.URL)+7] == s.URL+"/pushed"
+		return snap.Title == "second" && strings.HasPrefix(snap.URL, s.URL+"/pushed")
 	})
 	if ev := next(t, p, targets.EventTitle); ev.Page.Document == "" {
 		t.Errorf("title: %+v", ev.Page)
