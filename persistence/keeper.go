@@ -97,9 +97,9 @@ func (k *keeper) mustReopen() bool {
 	if errors.Is(cause, ErrCorrupt) || errors.Is(cause, ErrClosed) || time.Now().Before(k.notYet) {
 		return false
 	}
-	// With less than the reserve the next write would only freeze it again.
+	// On a full disk the next write would only freeze it again.
 	_, low := s.space.isLow()
-	return !low
+	return !low || !full(cause)
 }
 
 // reopen opens the database anew beside the frozen one, which is read from until
@@ -111,6 +111,9 @@ func (k *keeper) reopen() {
 	s.mu.Lock()
 	frozen := s.handle
 	s.mu.Unlock()
+	if frozen == nil {
+		return // closed meanwhile
+	}
 	if !frozen.stopWriter(time.Second, s.stop) || !frozen.fs.still() {
 		return // something hangs at the disk, and may still reach it
 	}

@@ -32,7 +32,8 @@ type Store struct {
 	nextOwner []byte
 
 	mu     sync.Mutex
-	handle *handle                   // nil: closed; guarded by mu
+	handle *handle                   // nil: closed, or not open yet; guarded by mu
+	closed bool                      // for good; guarded by mu
 	under  map[operationID]*underway // guarded by mu
 	owed   map[operationID]debt      // guarded by mu
 }

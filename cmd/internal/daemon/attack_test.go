@@ -43,6 +43,11 @@ var hostilePages = map[string]string{
 	"frame-self":    `<button>Go</button><iframe src="/x/frame-self?1"></iframe>`,
 	"print":         `<button onclick="print()">Go</button><script>print()</script>`,
 	"title":         `<title></title><button>Go</button><script>let i=0;setInterval(()=>document.title='t'.repeat(100000)+i++,1)</script>`,
+	"bigtitle":      `<title></title><button>Go</button><script>document.title='T'.repeat(12000000)</script>`,
+	"bigalert":      `<button onclick="alert('A'.repeat(20000000))">Go</button>`,
+	"bigprompt":     `<button onclick="prompt('A','B'.repeat(9000000))">Go</button>`,
+	"bigurl":        `<button>Go</button><script>history.pushState({},'','/x/plain?'+'u'.repeat(1500000))</script>`,
+	"bigvalue":      `<button>Go</button><textarea id=x></textarea><select><option>o</select><script>x.value='v'.repeat(9000000);document.querySelector('option').textContent='o'.repeat(5000000);document.querySelector('button').setAttribute('aria-label','Go'.repeat(3000000))</script>`,
 	"plain":         `<button>Go</button>`,
 	"moving":        `<button id=b style="position:absolute">Go</button><script>let i=0;(function f(){b.style.left=(i+=7)%500+'px';requestAnimationFrame(f)})()</script>`,
 	"lock":          `<button>Go</button><script>document.documentElement.requestFullscreen?.();document.body.requestPointerLock?.();navigator.geolocation?.getCurrentPosition(()=>{});Notification?.requestPermission?.();navigator.mediaDevices?.getUserMedia({video:true})</script>`,
@@ -627,4 +632,73 @@ func TestXManyQueued(t *testing.T) {
 	}
 	all.Wait()
 	t.Log("120 observes", time.Since(began), "failed", fails.Load())
+}
+
+func TestXZygote(t *testing.T) {
+	w := newWorld(t)
+	c := w.client("cli")
+	id := c.opened(w.web.URL + "/page/zyg")
+	for _, p := range w.browsers() {
+		if strings.Contains(commandLine(p), "--type=zygote") {
+			t.Log(p, syscall.Kill(p, syscall.SIGKILL))
+		}
+	}
+	<-time.After(time.Second)
+	t.Log("browsers", len(w.browsers()), "renderers", len(w.renderers()))
+	rc := c.open(w.web.URL + "/page/zyg2")
+	t.Log("open:", brief(rc))
+	t.Log(show(c.record(id)))
+	for _, p := range w.renderers() {
+		_ = syscall.Kill(p, syscall.SIGKILL)
+	}
+	<-time.After(3 * time.Second)
+	t.Log(show(c.record(id)))
+	r := c.readWithin(30*time.Second, id, protocol.MethodObserve, m{})
+	t.Log(r.Problem, r.Observation != nil)
+	t.Log(show(c.record(id)))
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	t.Log(c.Restart(ctx, id))
+	r = c.readWithin(30*time.Second, id, protocol.MethodObserve, m{})
+	t.Log(r.Problem, r.Observation != nil)
+	rc = c.open(w.web.URL + "/page/zyg3")
+	t.Log("open:", brief(rc))
+}
+
+func TestXSpinRestore(t *testing.T) {
+	w := newWorld(t)
+	hostile := hostileSite(t)
+	c := w.client("cli")
+	plain := c.opened(w.web.URL + "/page/plain")
+	var spins []protocol.ResourceID
+	for range 4 {
+		rc := c.send(protocol.Request{OperationID: c.id(), Method: protocol.MethodOpen, Arguments: args(t, m{"kind": "page", "url": hostile.URL + "/x/spin-load"}), DeadlineMS: 2500})
+		t.Log(brief(rc))
+		spins = append(spins, rc.Resource)
+	}
+	began := time.Now()
+	if err := syscall.Kill(w.mainBrowser(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	c.ready(plain, 2)
+	t.Log("plain back after", time.Since(began))
+	for _, s := range spins {
+		r := c.until(s, "settled", func(r protocol.Record) bool {
+			return r.Generation > 1 && (r.Lifecycle == protocol.LifecycleReady || r.Lifecycle == protocol.LifecycleFailed)
+		})
+		t.Log(time.Since(began), r.Lifecycle, r.Generation, r.Reason, r.Message)
+	}
+	// restart all at once: a barrier each that nobody answers
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	began = time.Now()
+	for _, s := range spins {
+		t.Log(c.Restart(ctx, s))
+	}
+	t.Log(c.Restart(ctx, plain))
+	c.ready(plain, 3)
+	t.Log("plain back after restart", time.Since(began))
+	began = time.Now()
+	rc := c.open(w.web.URL + "/page/other")
+	t.Log("open beside", time.Since(began), brief(rc))
 }
