@@ -32,6 +32,7 @@ func Check(h *History, entries []Entry, floor int) []string {
 		c.happened(call, told)
 		c.generations(call, told)
 		c.inFlight(call, told)
+		c.stops(call, told)
 		if f, ok := final(told); ok && f.Receipt.State == protocol.StateApplied {
 			applied++
 		}
@@ -202,4 +203,15 @@ func (c *checker) inFlight(call *Call, told []Told) {
 		}
 	}
 	c.add("%s: it is uncertain/%s, and nothing was broken while it was in flight", call.Operation, t.Receipt.Reason)
+}
+
+// stops holds I12.
+func (c *checker) stops(call *Call, told []Told) {
+	t, ok := final(told)
+	if !ok || call.Cancelled.IsZero() || t.Receipt.State != protocol.StateApplied {
+		return
+	}
+	if n := before(c.by[string(call.Operation)], call.Cancelled); n < len(call.Parts)/2 {
+		c.add("%s: it was cancelled when %d of its %d parts had happened, and it ran to its end", call.Operation, n, len(call.Parts))
+	}
 }

@@ -185,6 +185,16 @@ func TestCheck(t *testing.T) {
 		"uncertain after a fault": {"nothing was broken while it was in flight", func(s *story) {
 			s.broken().whole().ask("a", 1).did("a", "", 1).say("a", protocol.StateUncertain)
 		}},
+		"cancelled when it was nearly over": {"", func(s *story) {
+			s.ask("a", 1, long).did("a", "1a", 1).did("a", "2b", 1)
+			s.h.calls[0].Cancelled = s.tick()
+			s.did("a", "3c", 1).say("a", protocol.StateApplied)
+		}},
+		"cancelled, and it went on": {"it ran to its end", func(s *story) {
+			s.ask("a", 1, long)
+			s.h.calls[0].Cancelled = s.tick()
+			s.did("a", "1a", 1).did("a", "2b", 1).did("a", "3c", 1).say("a", protocol.StateApplied)
+		}},
 		"nobody asked for it": {"nobody asked for it", func(s *story) { s.did("a", "", 1) }},
 		"made by a script": {"made by a script", func(s *story) {
 			s.ask("a", 1).did("a", "", 1).say("a", protocol.StateApplied)

@@ -27,6 +27,7 @@
 //	I9  A run in which less than its floor was applied proves nothing and fails.
 //	I10 There is an order of the operations that agrees with the ledger and with the time they were asked and answered.
 //	I11 Nothing is in the ledger that nobody asked for, or that the page got by script.
+//	I12 What was cancelled before half of it had happened does not run to its end.
 //
 // It imports protocol only, so that it shares no fault with what it checks.
 // Imported by cmd.

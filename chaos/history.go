@@ -25,6 +25,8 @@ type Call struct {
 	// Batch: each part is a primitive, so that the last index counts parts.
 	Batch bool
 	Sent  []time.Time // of each request
+	// Cancelled is when its cancel was asked for; zero for never.
+	Cancelled time.Time
 }
 
 // Told is one answer about an operation.
@@ -88,6 +90,17 @@ func (h *History) Sending(c Call) {
 	}
 	c.Sent = []time.Time{now}
 	h.calls = append(h.calls, &c)
+}
+
+// Cancelling notes that an operation's cancel is about to be sent.
+func (h *History) Cancelling(id protocol.OperationID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.calls {
+		if c.Operation == id {
+			c.Cancelled = time.Now()
+		}
+	}
 }
 
 // Tell notes an answer.
@@ -227,6 +240,9 @@ func (h *History) Print(w io.Writer, entries []Entry) {
 	for _, c := range h.calls {
 		for _, at := range c.Sent {
 			add(at, "→ %s: %s %s", c.Operation, c.Method, c.Resource)
+		}
+		if !c.Cancelled.IsZero() {
+			add(c.Cancelled, "→ %s: cancel", c.Operation)
 		}
 	}
 	for _, t := range h.told {

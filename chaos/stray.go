@@ -11,8 +11,9 @@ import (
 )
 
 // Stray is a run in which something of an old generation hangs or goes on while
-// the page is fenced, and acts when the next generation is open. In the end the
-// daemon is killed, so that what it had stored is compared, too.
+// the page is fenced, and acts when the next generation is open; or something goes
+// on that was cancelled. In the end the daemon is killed, so that what it had
+// stored is compared, too.
 type Stray struct {
 	Title  string
 	Method protocol.Method
@@ -25,14 +26,18 @@ type Stray struct {
 	Hangs   []Hang // of the operation under test
 	// Linger is how long after the operation's answer something of it still hangs.
 	Linger time.Duration
+	// Cancel: it is cancelled, and nothing is fenced.
+	Cancel bool
 	// Blind: it is sent without an observation, which the fence would outdate.
 	Blind bool
 	Bugs  []protocol.Bug
 }
 
-// Strays are the runs of this kind, by what each would show: that the target is
-// revoked, that a late result changes nothing, and that admission is closed.
+// Strays are the runs of this kind, by what each would show: that the permit is
+// asked again and again, that the target is revoked, that a late result changes
+// nothing, and that admission is closed.
 var Strays = map[string]Stray{
+	"cancel": {Title: "cancel", Method: protocol.MethodType, Text: strings.Repeat("overlong", 12), Slow: 25 * time.Millisecond, Reports: 8, Cancel: true},
 	"revoke": {Title: "revoke", Method: protocol.MethodType, Text: strings.Repeat("overlong", 24), Slow: 25 * time.Millisecond, Reports: 8},
 	"late": {Title: "late", Method: protocol.MethodClick, Linger: 2500 * time.Millisecond, Hangs: []Hang{
 		{Step: protocol.StepAcknowledged, For: 2500 * time.Millisecond},
@@ -77,7 +82,7 @@ func (s Stray) run(ctx context.Context, w *world, url string) error {
 	if err := w.must(ctx, w.id("w")); err != nil {
 		return err
 	}
-	if err := s.fence(ctx, w); err != nil {
+	if err := s.act(ctx, w); err != nil {
 		return err
 	}
 	whole := w.h.Break("the daemon is killed")
@@ -102,9 +107,9 @@ func (s Stray) run(ctx context.Context, w *world, url string) error {
 	return err
 }
 
-// fence has the page fenced in the middle of the operation and waits until
-// everything that hung is over.
-func (s Stray) fence(ctx context.Context, w *world) error {
+// act has the page fenced, or the operation cancelled, in the middle of it, and
+// waits until everything that hung is over.
+func (s Stray) act(ctx context.Context, w *world) error {
 	t, err := w.token(ctx)
 	if err != nil {
 		return err
@@ -113,7 +118,7 @@ func (s Stray) fence(ctx context.Context, w *world) error {
 		t = ""
 	}
 	w.ledger.Slow(string(w.id("t")), s.Slow)
-	whole := w.h.Break("the page is fenced by restart")
+	whole := w.h.Break("the operation is cut in the middle")
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
 	r := w.request(w.id("t"), t)
@@ -121,11 +126,7 @@ func (s Stray) fence(ctx context.Context, w *world) error {
 	if err := s.inTheMiddle(ctx, w); err != nil {
 		return err
 	}
-	if err := w.client.Restart(ctx, w.page); err != nil {
-		return fmt.Errorf("restarting the page: %w", err)
-	}
-	w.h.Note("asked for a restart")
-	if err := w.back(ctx); err != nil {
+	if err := s.cut(ctx, w); err != nil {
 		return err
 	}
 	whole()
@@ -137,6 +138,23 @@ func (s Stray) fence(ctx context.Context, w *world) error {
 		return err
 	}
 	return w.askAll(ctx)
+}
+
+func (s Stray) cut(ctx context.Context, w *world) error {
+	if s.Cancel {
+		w.h.Cancelling(w.id("t"))
+		rc, err := w.client.Cancel(ctx, w.id("t"))
+		if err != nil {
+			return fmt.Errorf("cancelling: %w", err)
+		}
+		w.h.Tell(w.id("t"), true, rc)
+		return nil
+	}
+	if err := w.client.Restart(ctx, w.page); err != nil {
+		return fmt.Errorf("restarting the page: %w", err)
+	}
+	w.h.Note("asked for a restart")
+	return w.back(ctx)
 }
 
 // inTheMiddle waits until the operation is where it is to be fenced.

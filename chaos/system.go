@@ -11,6 +11,7 @@ import (
 type Client interface {
 	Do(context.Context, protocol.Request) (protocol.Receipt, error)
 	Receipt(context.Context, protocol.OperationID) (protocol.Receipt, error)
+	Cancel(context.Context, protocol.OperationID) (protocol.Receipt, error)
 	Read(context.Context, protocol.ReadRequest) (protocol.ReadReply, error)
 	Restart(context.Context, protocol.ResourceID) error
 	Resources(context.Context) ([]protocol.Record, error)

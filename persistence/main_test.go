@@ -22,10 +22,9 @@ import (
 const childMode, childDir = "REINS_STORE_CHILD", "REINS_STORE_DIR"
 
 var childModes = map[string]func(dir string) error{
-	"hold":     childHold,
-	"settle":   childSettle,
-	"hammer":   childHammer,
-	"diskfull": childDiskFull,
+	"hold":   childHold,
+	"settle": childSettle,
+	"hammer": childHammer,
 }
 
 func TestMain(m *testing.M) {

@@ -113,7 +113,7 @@ func (m *marks) guard(write func()) {
 	write()
 }
 
-// header writes what tells one boot and one life from another.
+// marksHead is what tells one boot and one life from another.
 func marksHead(boot string, life uint64) []byte {
 	b := append(make([]byte, 0, marksHeader), marksMagic...)
 	b = binary.BigEndian.AppendUint64(b, life)

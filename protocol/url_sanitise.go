@@ -9,6 +9,10 @@ import (
 // maxNested is how many URLs inside one another are looked into.
 const maxNested = 4
 
+// maxLooked is how many bytes a URL may have to be looked through; of a longer
+// one only the origin is left.
+const maxLooked = 8 * MaxURLBytes
+
 // SanitiseURL removes what may be secret from a URL before it is stored, shown
 // or logged: credentials, values of query parameters whose name says secret or
 // whose value looks like a key, the same in URLs that are values, and such
@@ -19,6 +23,8 @@ func SanitiseURL(s string) (clean string, redacted bool) {
 	s = browserTrim(s)
 	scheme, _, ok := cutScheme(s)
 	switch {
+	case len(s) > maxLooked: // a page may make it of megabytes, and each look costs
+		clean, redacted = Origin(s), true
 	case s == "" || s == "about:blank" || s == "about:srcdoc":
 		return s, false
 	case !ok || scheme == "about" || scheme == "http" || scheme == "https":

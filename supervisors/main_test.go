@@ -17,7 +17,9 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	goleak.VerifyTestMain(exit{m})
+	goleak.VerifyTestMain(exit{m},
+		// The actor library's dead-letter throttle has no end; it is one a system.
+		goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"))
 }
 
 // exit keeps failures of rapid out of the source tree.

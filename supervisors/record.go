@@ -97,7 +97,7 @@ func (a *targetActor) shut(c ShutTarget) {
 	done := a.closings
 	a.closings = nil
 	a.work("closing", func() any {
-		o := targets.Outcome{State: protocol.StateApplied, Effect: protocol.EffectConfirmed, LastDone: 0, Begun: 1}
+		o := closed()
 		ok := a.Store.PutRecord(record) == nil
 		if ok {
 			c2, cancel := context.WithTimeout(context.Background(), closeWithin)

@@ -124,6 +124,24 @@ func (a *targetActor) Receive(ctx actor.Context) {
 	case TargetEvent:
 		a.step(ctx, m)
 	}
+	a.answerClosings()
+}
+
+// answerClosings answers a close that came when the target was closing already,
+// as where its page closed itself.
+func (a *targetActor) answerClosings() {
+	if a.st.Phase() != PhaseClosed {
+		return
+	}
+	done := a.closings
+	a.closings = nil
+	for _, d := range done {
+		d(closed())
+	}
+}
+
+func closed() targets.Outcome {
+	return targets.Outcome{State: protocol.StateApplied, Effect: protocol.EffectConfirmed, LastDone: 0, Begun: 1}
 }
 
 // HandleFailure implements actor.SupervisorStrategy: a child that panicked is

@@ -117,9 +117,12 @@ func (t *Tree) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	t.system.Root.Stop(t.host)
 	done := make(chan struct{})
-	go func() { t.Running.Wait(); close(done) }()
+	go func() {
+		defer close(done)
+		_ = t.system.Root.StopFuture(t.host).Wait() // only then no actor adds work any more
+		t.Running.Wait()
+	}()
 	select {
 	case <-done:
 		return nil

@@ -227,8 +227,8 @@ func (b *Broker) admit(c protocol.Caller, req protocol.Request, hash [32]byte, e
 	if entry.Record.Lifecycle == protocol.LifecycleClosed {
 		return nil, op, &protocol.Problem{Reason: protocol.ReasonResourceClosed, Message: protocol.ReasonResourceClosed.Sentence()}
 	}
-	if entry.Record.Lifecycle != protocol.LifecycleReady {
-		b.tree.Look(req.Resource) // first use jumps the queue of restores
+	if l := entry.Record.Lifecycle; l != protocol.LifecycleReady && l != protocol.LifecycleFailed {
+		b.tree.Look(req.Resource) // first use jumps the queue of restores; only an observation or a restart leaves failed
 	}
 	if entry.Scope == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), run)

@@ -166,7 +166,8 @@ func (a *shell) step(id protocol.ResourceID, t *one, ev Event) {
 		}()
 		var last uint64
 		err := inc.Frames(ctx, c.Width, func(h protocol.FrameHeader, image []byte) {
-			if ctx.Err() != nil || h.Generation != gen || (last != 0 && h.Sequence <= last) {
+			_, now := a.Find(id)
+			if ctx.Err() != nil || now != gen || h.Generation != gen || (last != 0 && h.Sequence <= last) {
 				return
 			}
 			last = h.Sequence

@@ -82,12 +82,12 @@ type Store interface {
 
 // Config is what a scope's actor works with.
 type Config struct {
-	Resource   protocol.ResourceID
-	Reserve    protocol.Epoch // what the store had reserved
-	Opening    bool
+	Resource protocol.ResourceID
+	Reserve  protocol.Epoch // what the store had reserved
+	Opening  bool
 	// Spent is told the highest epoch that was used or asked to be reserved, so
 	// that the next scope of this resource starts above it.
-	Spent *atomic.Uint64
+	Spent      *atomic.Uint64
 	Store      Store
 	Publisher  protocol.Publisher
 	Supervisor *actor.PID

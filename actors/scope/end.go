@@ -51,11 +51,12 @@ func (a *shell) endDead(r *runningOp) {
 	delete(a.replies, r.op.Key)
 	rc := r.receipt
 	if r.stage != ending {
-		state := protocol.StateCancelled
+		state, message := protocol.StateCancelled, ""
 		if r.stage == running && a.mayHaveGiven(r) {
-			state = protocol.StateUncertain
+			// The reason's own sentence says that nothing happened.
+			state, message = protocol.StateUncertain, "The scope of this target ended in the middle of it: it may or may not have had its effect. Observe; it is not sent again."
 		}
-		rc = (&stepper{State: &a.st, now: time.Now()}).receipt(r, state, protocol.ReasonScopeRestarted, "")
+		rc = (&stepper{State: &a.st, now: time.Now()}).receipt(r, state, protocol.ReasonScopeRestarted, message)
 		rc.ObserveRequired = state == protocol.StateUncertain
 	}
 	op, stage, admitted, finished := r.op, r.stage, a.admitted, a.finished

@@ -76,10 +76,32 @@ func (h *Host) attach(ctx context.Context, s targets.Spec) (*incarnation, bool, 
 		}
 	}
 	p, err := b.create(ctx, sl, s)
+	b.born(err)
 	if err != nil {
 		return nil, false, err
 	}
 	return p, true, nil
+}
+
+// mostStillborn is how many new tabs in a row may die empty.
+const mostStillborn = 3
+
+// born ends a browser that cannot make processes for pages any more, as when its
+// zygote was killed: it never recovers by itself, a new one does.
+func (b *browserProcess) born(err error) {
+	b.mu.Lock()
+	switch {
+	case err == nil:
+		b.stillborn = 0
+	case errors.Is(err, cdp.ErrCrashed):
+		b.stillborn++
+	}
+	sick := b.stillborn == mostStillborn
+	b.mu.Unlock()
+	if sick {
+		b.log.Warn("new pages die at once: the browser is killed, and comes back with all its pages", "tabs", mostStillborn)
+		b.proc.kill()
+	}
 }
 
 // adopt makes an incarnation on a living tab. A busy page does not hold it up:

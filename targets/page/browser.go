@@ -48,6 +48,7 @@ type browserProcess struct {
 	mu        sync.Mutex // guards what follows
 	slots     map[protocol.ResourceID]*slot
 	targets   map[target.ID]*pageTarget
+	stillborn int // new tabs in a row whose process died before they had loaded anything
 	downloads map[string]*download
 	waiting   map[*downloadWait]bool
 }

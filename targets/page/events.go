@@ -216,10 +216,13 @@ func (p *incarnation) handlerFailed(cause any) {
 }
 
 func (p *incarnation) dialogOpening(e cdpage.EventJavascriptDialogOpening) {
+	// Its words go into the record, so they leave their secrets here.
+	s := p.secrets()
+	d := &protocol.Dialog{Type: string(e.Type), Message: clip(s.scrub(e.Message), maxDialog), Default: clip(s.scrub(e.DefaultPrompt), maxDialog)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	opened := p.dlg == nil
-	p.dlg = &protocol.Dialog{Type: string(e.Type), Message: e.Message, Default: e.DefaultPrompt}
+	p.dlg = d
 	if opened {
 		close(p.dlgCh)
 	}

@@ -58,7 +58,7 @@ func launch(bin string, o Options, id identity) (*process, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: id.credential()}
 
 	started := make(chan error, 1)
-	go p.run(cmd, started)
+	go p.run(cmd, o, started)
 	err = <-started
 	closeAll(childR, childW)
 	if err != nil {
@@ -71,7 +71,7 @@ func launch(bin string, o Options, id identity) (*process, error) {
 // run starts the process and waits for it on one thread that lives as long as
 // the browser: the kernel takes the end of the thread that forked for the death
 // of the parent.
-func (p *process) run(cmd *exec.Cmd, started chan<- error) {
+func (p *process) run(cmd *exec.Cmd, o Options, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := cmd.Start()
@@ -83,8 +83,11 @@ func (p *process) run(cmd *exec.Cmd, started chan<- error) {
 		return
 	}
 	p.err = cmd.Wait()
-	// Nothing of its group may be left, whatever it was.
+	// Nothing of it may be left, whatever it was: neither of its group, nor the
+	// handler of its crash reports, which has a group of its own and was seen to
+	// hang over a renderer that was killed in the middle of its report.
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+	sweep(o)
 	close(p.exited)
 }
 

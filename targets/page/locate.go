@@ -201,7 +201,7 @@ func (p *incarnation) openDialog() *protocol.Dialog {
 		return nil
 	}
 	s := p.secrets()
-	return &protocol.Dialog{Type: d.Type, Message: s.scrub(d.Message), Default: s.scrub(d.Default)}
+	return &protocol.Dialog{Type: d.Type, Message: clip(s.scrub(d.Message), maxDialog), Default: clip(s.scrub(d.Default), maxDialog)}
 }
 
 // locate finds the one visible element that a locator means.

@@ -219,7 +219,7 @@ func (p *incarnation) ask(f *frame) {
 	if err := f.call(ctx, askScript, &l); err != nil {
 		return
 	}
-	title := p.secrets().scrub(l.Title)
+	title := clip(p.secrets().scrub(l.Title), maxTitle)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.navst.document != string(f.document) {

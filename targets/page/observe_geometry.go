@@ -34,7 +34,7 @@ var errNoDocument = errors.New("the page has no document that answers")
 // browser's events may tell later. The browser's error page says nothing true.
 func (g geometry) onto(page *protocol.Page, s *secrets, f *frame) {
 	if f != nil && !f.failed {
-		page.Title, page.URL = s.scrub(g.Title), s.scrub(cleanURL(g.URL))
+		page.Title, page.URL = clip(s.scrub(g.Title), maxTitle), s.scrub(cleanURL(g.URL))
 	}
 }
 

@@ -16,8 +16,11 @@ import (
 	"time"
 )
 
-// reapWait is how long an old browser gets to be gone after it was killed.
-const reapWait = 5 * time.Second
+const (
+	reapWait   = 5 * time.Second // for an old browser to be gone after it was killed
+	sweepMost  = 2 * time.Second // for the rest of a browser that has ended
+	sweepEvery = 10 * time.Millisecond
+)
 
 // browserRecord names the running browser of a profile, for the next daemon.
 // The start time tells the process from another that got its id.
@@ -92,6 +95,20 @@ func reap(ctx context.Context, o Options, log *slog.Logger) error {
 		return fmt.Errorf("clearing the record of the earlier browser: %w", err)
 	}
 	return nil
+}
+
+// sweep kills what is left of a browser that has ended.
+func sweep(o Options) {
+	for end := time.Now().Add(sweepMost); time.Now().Before(end); {
+		left := leftovers(o)
+		if len(left) == 0 {
+			return
+		}
+		for _, pid := range left {
+			killGroup(pid)
+		}
+		<-time.After(sweepEvery)
+	}
 }
 
 // killGroup kills a process and, where it leads one, its group.

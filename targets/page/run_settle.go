@@ -123,7 +123,7 @@ func (p *incarnation) pageNow() protocol.Page {
 	n := p.nav()
 	s := p.secrets()
 	return protocol.Page{
-		URL: s.scrub(cleanURL(n.url)), Title: s.scrub(n.title), HTTPStatus: n.status, Loading: n.loading,
+		URL: s.scrub(cleanURL(n.url)), Title: clip(s.scrub(n.title), maxTitle), HTTPStatus: n.status, Loading: n.loading,
 		Document: n.document, Dialog: p.openDialog(),
 	}
 }

@@ -20,10 +20,12 @@ type operation struct {
 	observation string
 	generation  uint64
 	deadline    time.Duration
+	given       func(flag string) bool
 }
 
 func (o *operation) add(cmd *cobra.Command) {
 	f := cmd.Flags()
+	o.given = f.Changed
 	f.StringVar(&o.id, "id", "", "operation id; random by default. The same id with the same content never acts twice")
 	f.StringVar(&o.observation, "observation", "", "token of the observation that this rests on")
 	f.Uint64Var(&o.generation, "generation", 0, "generation meant; by default the one that the resource has now")
@@ -35,6 +37,10 @@ func (o *operation) request(id string, m protocol.Method, args json.RawMessage) 
 	ms, err := milliseconds(o.deadline)
 	if err != nil {
 		return protocol.Request{}, err
+	}
+	// An empty variable must not lift what the caller meant to rest on.
+	if o.given("id") && o.id == "" || o.given("observation") && o.observation == "" || o.given("generation") && o.generation == 0 {
+		return protocol.Request{}, usagef("--id, --observation and --generation are not empty where they are given")
 	}
 	op := o.id
 	if op == "" {

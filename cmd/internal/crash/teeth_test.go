@@ -58,7 +58,8 @@ func stray(t *testing.T, l *chaos.Ledger, what string, bugs ...protocol.Bug) cha
 	return r
 }
 
-// TestStrays has operations hang or go on while their page is fenced.
+// TestStrays has operations hang or go on while their page is fenced, or they are
+// cancelled.
 func TestStrays(t *testing.T) {
 	l := newLedger(t)
 	for what := range chaos.Strays {
@@ -66,6 +67,10 @@ func TestStrays(t *testing.T) {
 			explain(t, r, t.Name())
 		}
 	}
+}
+
+func TestTeethPermitOnce(t *testing.T) {
+	bitten(t, stray(t, newLedger(t), "cancel", protocol.BugPermitOnce), "it ran to its end")
 }
 
 // TestTeethFenceWithoutRevoke plants, besides, that the permit is asked only

@@ -356,8 +356,12 @@ func TestXFrozenBrowser(t *testing.T) {
 	began := time.Now()
 	done := make(chan protocol.Receipt, 2)
 	freeze(syscall.SIGSTOP)
-	go func() { done <- c.send(protocol.Request{OperationID: "fz1", Resource: id, Generation: 1, Method: protocol.MethodClick, Arguments: args(t, button("Alpha")), DeadlineMS: 4000}) }()
-	go func() { done <- c.send(protocol.Request{OperationID: "fz2", Resource: other, Generation: 1, Method: protocol.MethodClick, Arguments: args(t, button("Alpha")), DeadlineMS: 30000}) }()
+	go func() {
+		done <- c.send(protocol.Request{OperationID: "fz1", Resource: id, Generation: 1, Method: protocol.MethodClick, Arguments: args(t, button("Alpha")), DeadlineMS: 4000})
+	}()
+	go func() {
+		done <- c.send(protocol.Request{OperationID: "fz2", Resource: other, Generation: 1, Method: protocol.MethodClick, Arguments: args(t, button("Alpha")), DeadlineMS: 30000})
+	}()
 	<-time.After(10 * time.Second)
 	t.Log(show(c.record(id)))
 	freeze(syscall.SIGCONT)
@@ -375,7 +379,9 @@ func TestXFrozenBrowser(t *testing.T) {
 	// frozen during the click itself
 	rc := make(chan protocol.Receipt, 1)
 	g := c.record(id).Generation
-	go func() { rc <- c.send(protocol.Request{OperationID: "fz3", Resource: id, Generation: g, Method: protocol.MethodClick, Arguments: args(t, button("Alpha")), DeadlineMS: 5000}) }()
+	go func() {
+		rc <- c.send(protocol.Request{OperationID: "fz3", Resource: id, Generation: g, Method: protocol.MethodClick, Arguments: args(t, button("Alpha")), DeadlineMS: 5000})
+	}()
 	<-time.After(15 * time.Millisecond)
 	for _, p := range w.renderers() {
 		_ = syscall.Kill(p, syscall.SIGSTOP)
@@ -701,4 +707,18 @@ func TestXSpinRestore(t *testing.T) {
 	began = time.Now()
 	rc := c.open(w.web.URL + "/page/other")
 	t.Log("open beside", time.Since(began), brief(rc))
+}
+
+func TestXSecretDialog(t *testing.T) {
+	w := newWorld(t)
+	hostile := hostileSite(t)
+	c := w.client("cli")
+	id := c.opened(hostile.URL + "/x/pw")
+	is(t, c.do(id, protocol.MethodFill, m{"locator": m{"label": "Password"}, "text": "Sup3rSecretWord"}), protocol.StateApplied, "")
+	rc := c.do(id, protocol.MethodClick, button("Go"))
+	r := c.record(id)
+	t.Log(show(rc), show(r))
+	if strings.Contains(show(rc)+show(r), "Sup3r") {
+		t.Error("leak")
+	}
 }

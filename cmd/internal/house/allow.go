@@ -21,9 +21,15 @@ var Allowances = []Allowance{
 	{"end", "supervisors/tree.go", "hostActor.Receive", injected},
 	{"end", "cmd/internal/demo/app.go", "NewApp", embedded},
 	{"end", "targets/page/world.go", "worldScript", embedded},
+	{"futures", "supervisors/tree.go", "StopFuture", stopped},
+	{"futures", "actors/scope/shell_test.go", "StopFuture", waited},
+	{"futures", "actors/broker/broker_test.go", "StopFuture", waited},
+	{"file size", "cmd/internal/daemon/attack_test.go", "", "one attack after another; together they are the list of what was tried"},
 }
 
 const (
 	injected = "the message Panic is the fault that tests ask for; what was recovered to answer the queue goes on to the supervisor"
+	stopped  = "outside of any actor, at the daemon's end: the one way to know that the actors have ended"
+	waited   = "outside of any actor, at the end of a test: the one way to know that an actor has ended"
 	embedded = "the files are part of the binary, so that only a broken build gets there, and it does so when it starts"
 )
