@@ -258,6 +258,7 @@ func TestLyingDisk(t *testing.T) {
 
 // TestHangingDisk holds I6 for a disk that does not answer at all.
 func TestHangingDisk(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var hang atomic.Bool
 	release := make(chan struct{})
@@ -268,7 +269,7 @@ func TestHangingDisk(t *testing.T) {
 		}
 		return nil
 	}
-	s := mustOpen(t, dir, Options{FS: fs, poll: 10 * time.Millisecond, deadline: 100 * time.Millisecond})
+	s := mustOpen(t, dir, Options{FS: fs, poll: 10 * time.Millisecond, deadline: 3 * time.Second})
 	if _, err := s.Admit(admission("ann", "under")); err != nil {
 		t.Fatal(err)
 	}

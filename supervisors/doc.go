@@ -25,7 +25,8 @@
 //	I5  At most Policy.Max restarts within Policy.Period, then failed. A host's death counts on the host only.
 //	I6  Closed stays closed.
 //	I7  A target's supervisor never waits for another target.
-//	I8  A barrier that was missed is followed by the destruction of what holds the input, and a fresh target.
+//	I8  A barrier that was missed is followed by the destruction of what holds the input, and a fresh target;
+//	    a revocation that hangs by a fresh one, too. No phase but the store's waits for ever.
 //	I9  At most RestoreWidth targets are made at a time, the wanted ones first; a wish that
 //	    arrives while the same target is being made leads to exactly one more pass.
 //

@@ -101,7 +101,7 @@ func TestEveryMessageIsAnswered(t *testing.T) {
 						t.Fatalf("round %d: nobody answered message %d", round, i)
 					}
 				}
-				_ = system().Root.StopFuture(above).Wait()
+				stop(above)
 				for i, ch := range replies {
 					if len(ch) > 0 {
 						t.Fatalf("message %d was answered twice", i)
@@ -110,4 +110,20 @@ func TestEveryMessageIsAnswered(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stop ends an actor and waits until it has, with everything below it.
+func stop(pid *actor.PID) {
+	ended := make(chan struct{})
+	watcher := system().Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch ctx.Message().(type) {
+		case *actor.Started:
+			ctx.Watch(pid)
+			ctx.Stop(pid)
+		case *actor.Terminated:
+			close(ended)
+		}
+	}))
+	<-ended
+	system().Root.Stop(watcher)
 }

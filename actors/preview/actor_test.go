@@ -88,7 +88,7 @@ func newStand(t *testing.T) *stand {
 			return fake{gen: s.gen, calls: s.calls}, s.gen
 		}})
 	t.Cleanup(func() {
-		_ = system().Root.StopFuture(s.p.pid).Wait()
+		stop(s.p.pid)
 		done := make(chan struct{})
 		go func() { s.running.Wait(); close(done) }()
 		select {
@@ -216,4 +216,20 @@ func TestPanic(t *testing.T) {
 	s.ended(c)
 	s.demand(640, 30*time.Second)
 	s.capture()
+}
+
+// stop ends an actor and waits until it has, with everything below it.
+func stop(pid *actor.PID) {
+	ended := make(chan struct{})
+	watcher := system().Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch ctx.Message().(type) {
+		case *actor.Started:
+			ctx.Watch(pid)
+			ctx.Stop(pid)
+		case *actor.Terminated:
+			close(ended)
+		}
+	}))
+	<-ended
+	system().Root.Stop(watcher)
 }

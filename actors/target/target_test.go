@@ -87,7 +87,7 @@ func newStand(t *testing.T) *stand {
 	s.parent = system().Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return s }))
 	s.hear()
 	t.Cleanup(func() {
-		_ = system().Root.StopFuture(s.parent).Wait()
+		stop(s.parent)
 		close(s.events)
 		done := make(chan struct{})
 		go func() { s.running.Wait(); close(done) }()
@@ -201,6 +201,22 @@ func TestTurnedAway(t *testing.T) {
 		if o := get(t, s.sendRun(time.Now().Add(within))); o.State != protocol.StateRefused || o.LastDone != -1 {
 			t.Fatalf("%+v", o)
 		}
-		_ = system().Root.StopFuture(s.pid).Wait() // the second time it is gone
+		stop(s.pid) // the second time it is gone
 	}
+}
+
+// stop ends an actor and waits until it has, with everything below it.
+func stop(pid *actor.PID) {
+	ended := make(chan struct{})
+	watcher := system().Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch ctx.Message().(type) {
+		case *actor.Started:
+			ctx.Watch(pid)
+			ctx.Stop(pid)
+		case *actor.Terminated:
+			close(ended)
+		}
+	}))
+	<-ended
+	system().Root.Stop(watcher)
 }

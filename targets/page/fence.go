@@ -21,6 +21,8 @@ const (
 	crashMost = 700 * time.Millisecond // for a crashed page to be gone
 	closeMost = 5 * time.Second        // for a closed tab to be gone
 	closeMore = 15 * time.Second       // for one whose renderer is dead, on a machine that is slow
+
+	closeAgain = 500 * time.Millisecond // between two requests to close a tab
 )
 
 // Revoke ends this incarnation's right to write. When it returns no byte of its
@@ -320,13 +322,13 @@ func (b *browserProcess) close(ctx context.Context, tab *pageTarget, crash bool)
 		b.closeTarget(ctx, id)
 	}
 	b.closeTarget(ctx, tab.id)
-	if b.gone(tab, closeMost) {
+	if b.gone(ctx, tab, closeMost) {
 		return nil
 	}
 	switch {
 	case !crash:
 		return b.close(ctx, tab, true)
-	case !tab.alive() && !b.gone(tab, closeMore):
+	case !tab.alive() && !b.gone(ctx, tab, closeMore):
 		// Without a renderer it can have no effect any more; only the tab is left.
 		b.log.Warn("a crashed tab does not close; it is left behind", "target", tab.id)
 		return nil
@@ -337,17 +339,24 @@ func (b *browserProcess) close(ctx context.Context, tab *pageTarget, crash bool)
 	return b.end()
 }
 
-// gone waits for the end of a tab, or of the browser.
-func (b *browserProcess) gone(tab *pageTarget, most time.Duration) bool {
+// gone waits for the end of a tab, or of the browser. It asks again for it: a tab
+// whose renderer died while it was asked forgets what it was asked.
+func (b *browserProcess) gone(ctx context.Context, tab *pageTarget, most time.Duration) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
-	select {
-	case <-tab.gone:
-		return true
-	case <-b.ctx.Done():
-		return true
-	case <-timer.C:
-		return false
+	again := time.NewTicker(closeAgain)
+	defer again.Stop()
+	for {
+		select {
+		case <-tab.gone:
+			return true
+		case <-b.ctx.Done():
+			return true
+		case <-again.C:
+			b.closeTarget(ctx, tab.id)
+		case <-timer.C:
+			return false
+		}
 	}
 }
 
