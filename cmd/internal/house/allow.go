@@ -24,7 +24,6 @@ var Allowances = []Allowance{
 	{"futures", "supervisors/tree.go", "StopFuture", stopped},
 	{"futures", "actors/scope/shell_test.go", "StopFuture", waited},
 	{"futures", "actors/broker/broker_test.go", "StopFuture", waited},
-	{"file size", "cmd/internal/daemon/attack_test.go", "", "one attack after another; together they are the list of what was tried"},
 }
 
 const (
