@@ -48,8 +48,8 @@ func (a *targetActor) confirm(r *protocol.Record, p protocol.Page) {
 
 // save stores the record, one write at a time, the newest last.
 func (a *targetActor) save() {
-	if a.saving || !a.unsaved {
-		return
+	if a.saving || !a.unsaved || a.st.Phase() == PhaseClosing {
+		return // the end of what is under way leads here again
 	}
 	e, ok := a.Directory.Get(a.id)
 	if !ok {
@@ -90,6 +90,10 @@ func (a *targetActor) happened(ctx actor.Context, m target.Happened) {
 
 // shut stores that the target is closed, and then closes it.
 func (a *targetActor) shut(c ShutTarget) {
+	if a.saving {
+		a.shutting = &c // after it: what is being stored says that the target is open
+		return
+	}
 	inc, id := a.live, a.id
 	e, _ := a.Directory.Get(id)
 	record := e.Record

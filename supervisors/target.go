@@ -69,6 +69,7 @@ type targetActor struct {
 	liveGen  protocol.Generation
 	unsaved  bool
 	saving   bool
+	shutting *ShutTarget // waits for what is being stored
 	timer    *time.Timer
 	closings []func(targets.Outcome)
 }
@@ -120,6 +121,10 @@ func (a *targetActor) Receive(ctx actor.Context) {
 		a.happened(ctx, m)
 	case saved:
 		a.saving = false
+		if c := a.shutting; c != nil {
+			a.shutting = nil
+			a.shut(*c)
+		}
 		a.save()
 	case TargetEvent:
 		a.step(ctx, m)

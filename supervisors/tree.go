@@ -326,13 +326,21 @@ func (a *hostActor) start(c StartHost) {
 		defer cancel()
 		down, err := host.Start(ctx)
 		if err != nil {
-			root.Send(self, Started{Life: c.Life, Message: err.Error()})
+			root.Send(self, Started{Life: c.Life, Message: sentence(err)})
 			return
 		}
 		root.Send(self, Started{Life: c.Life, OK: true})
 		<-down
 		root.Send(self, Ended(c))
 	})
+}
+
+// sentence is what an error says; the reason code of a problem is told beside it.
+func sentence(err error) string {
+	if p, ok := errors.AsType[*protocol.Problem](err); ok {
+		return p.Message
+	}
+	return err.Error()
 }
 
 // stop ends everything: supervisors first, so that nobody brings back what ends now.

@@ -49,7 +49,10 @@ func (d *Directory) Update(id protocol.ResourceID, f func(*Entry)) protocol.Reco
 	f(e)
 	e.Record.State = words(e.Record)
 	if e.Record != before {
-		e.Record.Changed = protocol.Time(time.Now().UnixMilli())
+		if before.ID != "" || e.Record.Changed == 0 { // else it comes from the store, which knows when it was used last
+			// Later changes have later times, also when the clock goes back: the store keeps the latest.
+			e.Record.Changed = max(protocol.Time(time.Now().UnixMilli()), before.Changed+1)
+		}
 		d.publish(e.Record)
 	}
 	close(d.changed)

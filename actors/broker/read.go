@@ -104,7 +104,7 @@ func (b *Broker) ready(ctx context.Context, id protocol.ResourceID) (Entry, *pro
 	if !ok {
 		return e, problem(protocol.ReasonUnknownResource, fmt.Sprintf("There is no resource %q. List the resources, or open one.", id))
 	}
-	began := protocol.Time(time.Now().UnixMilli())
+	began := e.Record.Changed // a failure that is older is what the look is to end
 	if e.Record.Lifecycle != protocol.LifecycleReady {
 		b.tree.Look(id)
 	}

@@ -99,6 +99,7 @@ func (c *child) live(cmd *exec.Cmd, out io.Reader, started chan<- error) {
 	}
 	c.listen(out)
 	c.err = cmd.Wait()
+	fmt.Fprintf(cmd.Stderr, "process %d ended: %v\n", c.pid, c.err)
 }
 
 // listen reads what the daemon says until it has ended.

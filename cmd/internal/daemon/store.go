@@ -17,6 +17,13 @@ type store struct {
 	*persistence.Store
 	log     *slog.Logger
 	running *sync.WaitGroup
+	records sync.Map // protocol.ResourceID → *stored: what of each was stored last
+}
+
+// stored is the record of a resource that was stored last.
+type stored struct {
+	mu   sync.Mutex
+	last protocol.Record // guarded by mu
 }
 
 // Admit implements scope.Store.
@@ -61,9 +68,23 @@ func (s *store) Entries(q protocol.HistoryQuery) ([]protocol.HistoryEntry, error
 	return s.Store.History(q)
 }
 
-// PutRecord implements supervisors.Store and broker.Store.
+// PutRecord implements supervisors.Store and broker.Store. Both store the same
+// records: one that was overtaken on its way here is not stored any more, since
+// the later one has all that it has, and closed stays closed.
 func (s *store) PutRecord(r protocol.Record) error {
-	return s.PutDescriptor(persistence.Descriptor{Record: r})
+	v, _ := s.records.LoadOrStore(r.ID, &stored{})
+	was := v.(*stored)
+	was.mu.Lock()
+	defer was.mu.Unlock()
+	closed := was.last.Lifecycle == protocol.LifecycleClosed && r.Lifecycle != protocol.LifecycleClosed
+	if closed || r.Lifecycle != protocol.LifecycleClosed && r.Changed < was.last.Changed {
+		return nil
+	}
+	if err := s.PutDescriptor(persistence.Descriptor{Record: r}); err != nil {
+		return err
+	}
+	was.last = r
+	return nil
 }
 
 // Operation implements broker.Store.
